@@ -17,8 +17,8 @@ from benchmarks.measure import Budget, Row, compare, medians, seconds
 from explorer.networks.planar import planar
 from explorer.training import (
     PRESETS,
+    Child,
     ProgramProblem,
-    RemoteSession,
     TrainingSession,
     loss_surface,
     through_element,
@@ -40,7 +40,7 @@ def rows(most: int) -> Iterator[Row]:
     surfaces = medians(rosenbrock_surface, moons_surface, runs=min(7, most))
     for name, taken in zip(("Rosenbrock", "the moons network"), surfaces, strict=True):
         yield Row(f"41 × 41 loss surface of {name}", taken, budget=Budget(1, "absolute"))
-    session = RemoteSession(REGRESSION, ask, lr=0.1)
+    session = TrainingSession(REGRESSION, lr=0.1, where=Child(ask))
     for press in PRESSES:
         taken = median(seconds(getattr(session, press)) for _ in range(min(9, most)))
         yield Row(f"{press} on the reader's own problem, by replay", taken)

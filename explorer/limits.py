@@ -172,6 +172,35 @@ MOST_TRIES = 16
 
 #: Elements of all parameters of a program that is stepped.
 MOST_STEPPED_ELEMENTS = 200_000
+#: Actions of one session, an iteration counting as one: to find its reset takes milliseconds.
+MOST_ACTIONS = 200_000
+#: Memory for the snapshots a session can return to, unless another number is given; and how many,
+#: of which each makes a point of the path.
+SESSION_BYTES = 64 * 2**20
+MOST_SNAPSHOTS = 2_000
+#: Bytes of snapshots that a child's answer may carry, besides the last: they come with every press.
+ANSWERED_SNAPSHOT_BYTES = 2 * 2**20
+#: Groups of parameters besides the first; each is listed in every view.
+MOST_GROUPS = 20
+#: The largest whole number an argument of a scheduler may be, and how many a list may have.
+LARGEST_ARGUMENT, MOST_ARGUMENT_ITEMS = 1_000_000, 20
+#: Runs beside the session: each costs as much as the session itself. Characters of one's text.
+MOST_RUNS, LONGEST_RUN = 3, 400
+#: What a link may ask for: no more than a reader could press in a session.
+MOST_LINK_PRESSES, MOST_LINK_ITERATIONS = 2_000, 10_000
+#: Characters of a link's presses: written, so that messengers keep the link whole, and read.
+LONGEST_WRITTEN_PRESSES, LONGEST_READ_PRESSES = 3_000, 4_000
+#: Numbers of a start in a link.
+MOST_LINK_NUMBERS = 64
+#: Numbers that are in memory at a time: of a path ahead, which is longer only in a plane; of the
+#: points of a surface; of a path whose principal directions are computed.
+MOST_AHEAD_NUMBERS, MOST_SURFACE_NUMBERS, MOST_PATH_NUMBERS = 1_000_000, 1_000_000, 4_000_000
+#: Seconds of a thread's time, so that the page stays live: for a path ahead, for measuring its
+#: curvature, for the part of it that a picture has to show, and for a surface, whose grid becomes
+#: coarser.
+AHEAD_SECONDS, CURVATURE_SECONDS, EXTENT_SECONDS, SURFACE_SECONDS = 0.025, 0.05, 0.06, 0.4
+#: Parameters of which the curvature is measured: a product with the Hessian is two backward passes.
+MOST_CURVED = 10_000
 
 # --- networks: models, inspections and graphs ---
 
@@ -395,3 +424,14 @@ MAPS_FILE = 32 * 2**20
 #: kind what a page makes of them, inputs and pointers' numbers, and pictures.
 KEPT_MODELS, KEPT_ON_DEVICES, KEPT_OWN_NETWORKS = 256 * 2**20, 2**30, 4 * 2**20
 KEPT_RESULTS, KEPT_INPUTS, KEPT_PICTURES = 128 * 2**20, 32 * 2**20, 16 * 2**20
+#: Iterations of one run of the Optimizer page.
+MOST_RUN_ITERATIONS = 10_000
+#: Memory for the snapshots of a reader's session on the Optimizer page; a second run may take as
+#: much again. Those of a reader's own problem are needed for every press.
+READER_SESSION_BYTES, OWN_SESSION_BYTES = 16 * 2**20, 32 * 2**20
+#: Seconds that the runs to compare may take, all together, before the page is drawn.
+FOLLOW_SECONDS = 0.25
+#: Points that are sent of one run's path, and of all together: a picture shows no more.
+MOST_POINTS_OF_RUN, MOST_POINTS_SENT = 600, 1_200
+#: Characters read of a scheduler's argument in a link; of the names of a group, and names.
+LONGEST_LINK_ARGUMENT, LONGEST_LINK_NAMES, MOST_LINK_NAMES = 300, 2_000, 50

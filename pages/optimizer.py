@@ -13,12 +13,12 @@ from explorer.ui.optimizer import (
     more,
     numbers,
     problems,
-    run_link,
     runs,
     session,
     settings,
     sliders,
 )
+from explorer.ui.optimizer.link import run_in_link
 from explorer.ui.optimizer.surface import draw_surface
 
 draw_frame("optimizer")
@@ -65,13 +65,12 @@ def draw_workspace() -> None:
     if troubles:
         note(" ".join(troubles))
     picked = numbers.choose_parameter(workspace.view)
-    link = run_link.link_of(workspace)
     numbers.draw_numbers(
         workspace.view,
         workspace.before,
         all_runs[1].view if len(all_runs) == 2 else None,
         picked,
-        link,
+        run_in_link(workspace),
     )
     numbers.draw_update(workspace, picked)
     charts.draw_graph(workspace.view)

@@ -53,12 +53,12 @@ def prove_answers(request: Any, context: Context) -> Any:
 
 
 def replay_training(request: Any, context: Context) -> Any:
-    """Replay a `RemoteSession` with one more action; progress is the number of iterations done."""
+    """A press of a session whose calls a child makes; progress is the number of iterations."""
     return replay(request, context.progress, deadline=context.deadline, on_line=context.on_line)
 
 
 def look_ahead(request: Any, context: Context) -> Any:
-    """Where a `RemoteSession` would go; see `RemoteSession.look_ahead`."""
+    """Where such a session would go; see `TrainingSession.look_ahead`."""
     return replay_ahead(request, deadline=context.deadline, on_line=context.on_line)
 
 

@@ -1,13 +1,13 @@
 """Problems and the four real calls of training: zero_grad, forward, backward, step.
 
 A `Problem` is a network with its data (`ModuleProblem`) or two program texts (`ProgramProblem`);
-a `TrainingSession` steps it, a `RemoteSession` has it stepped in another process. A `Follower`
-is another run for comparison, with a `RunSetting` of its own. `loss_surface` computes the loss
-around the path of a run, `look_ahead` of a session where it would go.
+a `TrainingSession` steps it, here or by asking a `Child`. A `Follower` is another run for
+comparison, with a `RunSetting` of its own. `loss_surface` computes the loss around the path of a
+run, `look_ahead` of a session where it would go.
 """
 
+from explorer.training.child import Child
 from explorer.training.compare import Follower, RunSetting
-from explorer.training.curvature import Curvature
 from explorer.training.derivation import DerivationLine, Update
 from explorer.training.landscape import Surface, loss_surface
 from explorer.training.lookahead import Ahead
@@ -28,14 +28,14 @@ from explorer.training.problem import (
     random_stream,
 )
 from explorer.training.program import ProgramProblem
-from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
-from explorer.training.stability import Stability
+from explorer.training.stability import Curvature, Stability
 from explorer.training.views import ParameterView, Point, PressEvent, View
 
 __all__ = [
     "PRESETS",
     "Ahead",
+    "Child",
     "Curvature",
     "DerivationLine",
     "Follower",
@@ -48,7 +48,6 @@ __all__ = [
     "PressEvent",
     "Problem",
     "ProgramProblem",
-    "RemoteSession",
     "RunSetting",
     "Stability",
     "Surface",

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: The largest whole number, and how many a list may have.
-MOST = 1_000_000
-MOST_ITEMS = 20
+from explorer import limits
 
 
 @dataclass(frozen=True)
 class Argument:
     """One argument of a call. Its type is that of `default`; a tuple is one of whole numbers.
 
-    A number is from `low` to `high`; `above` leaves out `low` itself. `options` are all values
+    A number is from `low` to `high`; `above` leaves out `low` itself. `choices` are all values
     a text may have.
     """
 
@@ -25,13 +24,16 @@ class Argument:
     low: float = 0.0
     high: float = math.inf
     above: bool = False
-    options: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def validate(self, name: str, value: Any) -> Any:
         """The value as the default's type; ValueError, with a sentence, if it makes no sense."""
         if isinstance(self.default, tuple):
-            if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_ITEMS:
-                shown = f"1 to {MOST_ITEMS} whole numbers, such as {self.default}"
+            if (
+                not isinstance(value, list | tuple)
+                or not 0 < len(value) <= limits.MOST_ARGUMENT_ITEMS
+            ):
+                shown = f"1 to {limits.MOST_ARGUMENT_ITEMS} whole numbers, such as {self.default}"
                 raise ValueError(f"{name} takes {shown}.")
             return tuple(self._number(name, item, whole=True) for item in value)
         if isinstance(self.default, bool):
@@ -39,13 +41,13 @@ class Argument:
                 raise ValueError(f"{name} can be True or False.")
             return value
         if isinstance(self.default, str):
-            if value not in self.options:
-                raise ValueError(f"{name} can be {' or '.join(self.options)}.")
+            if value not in self.choices:
+                raise ValueError(f"{name} can be {' or '.join(self.choices)}.")
             return str(value)
         return self._number(name, value, whole=isinstance(self.default, int))
 
     def _number(self, name: str, value: Any, whole: bool) -> int | float:
-        low, high = self.low, min(self.high, MOST) if whole else self.high
+        low, high = self.low, min(self.high, limits.LARGEST_ARGUMENT) if whole else self.high
         good = (
             not isinstance(value, bool)
             and isinstance(value, int | float)
@@ -62,16 +64,36 @@ class Argument:
         return int(value) if whole else float(value)
 
 
-def validate_arguments(
-    of: str, arguments: Mapping[str, Argument], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """All arguments of the call `of`: those given, and defaults for the others."""
-    settings = {name: argument.default for name, argument in arguments.items()}
-    for name, value in given.items():
-        if name not in arguments:
-            raise ValueError(f"{of} has no {str(name)[:40]}; it has {', '.join(arguments)}.")
-        settings[name] = arguments[name].validate(name, value)
-    return settings
+@dataclass(frozen=True)
+class CallSpec:
+    """A call of torch that a reader may choose: its `arguments` that a reader may set, its
+    `formula` in LaTeX, and where this comes from."""
+
+    name: str
+    title: str
+    arguments: dict[str, Argument]
+    formula: str
+    link: str
+
+    def defaults(self) -> dict[str, Any]:
+        return {name: argument.default for name, argument in self.arguments.items()}
+
+    def validate(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments: those given, and defaults for the others. ValueError, with a sentence."""
+        settings = self.defaults()
+        for name, value in given.items():
+            if name not in settings:
+                known = ", ".join(settings)
+                raise ValueError(f"{self.name} has no {str(name)[:40]}; it has {known}.")
+            settings[name] = self.arguments[name].validate(name, value)
+        return settings
+
+
+def call_code(function: Any, first: str, settings: Mapping[str, Any]) -> str:
+    """The call of a function of torch as code, without the arguments that have its defaults."""
+    usual = inspect.signature(function).parameters
+    parts = [f"{name}={v!r}" for name, v in settings.items() if v != usual[name].default]
+    return f"{function.__name__}({', '.join([first, *parts])})"
 
 
 def split_name(call: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

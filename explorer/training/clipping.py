@@ -6,7 +6,6 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.h
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import utils
 
-from explorer.training.arguments import Argument, split_name, validate_arguments
+from explorer.training.arguments import Argument, CallSpec, call_code, split_name
 from explorer.training.derivation import DerivationLine
 from explorer.training.history import to_numpy
 
@@ -41,41 +40,20 @@ class Clip:
 
 
 @dataclass(frozen=True)
-class ClipSpec:
-    """All that the project knows of one way to clip.
+class ClipSpec(CallSpec):
+    """One way to clip: `rule` writes out what torch's function does, in torch's order and
+    precision."""
 
-    `call` is torch's function, `arguments` are those a reader may set, `formula` is LaTeX.
-    `rule` writes out what it does, in torch's order and precision.
-    """
-
-    call: Callable[..., Any]
-    title: str
-    arguments: dict[str, Argument]
-    formula: str
-    link: str
     rule: Callable[[Grads, Mapping[str, Any]], tuple[list[DerivationLine], dict[str, Any]]]
-
-    @property
-    def name(self) -> str:
-        return self.call.__name__
-
-    def validate(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All arguments: those given, and defaults for the others. ValueError, with a sentence."""
-        return validate_arguments(self.name, self.arguments, given)
 
     def clip(self, parameters: Iterable[Tensor], settings: Mapping[str, Any]) -> None:
         """The real call, which changes every `.grad`."""
-        self.call(list(parameters), **_to_torch(settings))
+        getattr(utils, self.name)(list(parameters), **_to_torch(settings))
 
     def code(self, parameters: str, settings: Mapping[str, Any]) -> str:
         """The line that does it; `parameters` is an expression for them."""
-        usual = inspect.signature(self.call).parameters
-        parts = [
-            f"{name}={v!r}".replace("=inf", '=float("inf")')
-            for name, v in _to_torch(settings).items()
-            if v != usual[name].default
-        ]
-        return f"torch.nn.utils.{self.name}({', '.join([parameters, *parts])})"
+        code = call_code(getattr(utils, self.name), parameters, _to_torch(settings))
+        return f"torch.nn.utils.{code}".replace("=inf", '=float("inf")')
 
 
 def _to_torch(settings: Mapping[str, Any]) -> dict[str, float]:
@@ -177,18 +155,18 @@ def _grad(
 
 _SPECS = (
     ClipSpec(
-        utils.clip_grad_norm_,
+        "clip_grad_norm_",
         "clip_grad_norm_: shorten the gradient as a whole",
         {
             "max_norm": Argument("the highest norm of all gradients together", 1.0),
-            "norm_type": Argument("which norm", "2", options=("1", "2", "inf")),
+            "norm_type": Argument("which norm", "2", choices=("1", "2", "inf")),
         },
         r"g \leftarrow \min\left(1, \frac{c}{\|g\| + 10^{-6}}\right) g",
         f"{_DOCS}clip_grad_norm_.html",
         _derive_norm,
     ),
     ClipSpec(
-        utils.clip_grad_value_,
+        "clip_grad_value_",
         "clip_grad_value_: limit every element",
         {"clip_value": Argument("the largest absolute value of an element", 0.5)},
         r"g \leftarrow \max(-c, \min(c, g))",

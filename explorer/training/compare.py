@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.trace.codec import to_plain
 from explorer.training.history import Action, to_data
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
 
-Session = TrainingSession | RemoteSession
-
-#: Most runs beside the session.
-MOST_RUNS = 3
-#: Most characters of one run's text.
-_LONGEST = 400
 #: Most actions in one go; a run that has more to catch up with does so in several.
 _AT_ONCE = 1000
 _FORGETS = "without zero_grad"
@@ -49,18 +42,18 @@ class RunSetting:
         object.__setattr__(self, "hyper", told)
 
     @classmethod
-    def of(cls, session: Any, *, zero_grad: bool = True, **hyper: Any) -> RunSetting:
-        """The settings a session (or its View) has now, with changes."""
+    def of(cls, session: TrainingSession, *, zero_grad: bool = True, **hyper: Any) -> RunSetting:
+        """The settings a session has now, with changes."""
         return cls(session.optimizer, {**session.hyper, **hyper}, zero_grad)
 
     @classmethod
     def parse(cls, text: str) -> RunSetting:
         """The reverse of `str`. ValueError, with a sentence, for any other text."""
-        words = text[: _LONGEST + 1].strip().removesuffix(_FORGETS)
+        words = text[: limits.LONGEST_RUN + 1].strip().removesuffix(_FORGETS)
         optimizer, *items = words.split() or [""]
         found = [_ITEM.fullmatch(item) for item in items]
         hyper = {match["name"]: _value(match["value"]) for match in found if match}
-        if len(text) > _LONGEST or len(hyper) < len(items):
+        if len(text) > limits.LONGEST_RUN or len(hyper) < len(items):
             shown = text if len(text) <= 60 else f"{text[:60]}…"
             raise ValueError(f"{shown!r} is not a setting. Write it as in SGD lr=0.4 momentum=0.9.")
         return cls(optimizer, hyper, not text.strip().endswith(_FORGETS))
@@ -72,9 +65,13 @@ class RunSetting:
 
 def parse_runs(text: str) -> tuple[RunSetting, ...]:
     """Settings separated by semicolons, as `format_runs` writes them; ValueError as for one."""
-    parts = [part for part in text[: (MOST_RUNS + 1) * _LONGEST].split(";") if part.strip()]
-    if len(parts) > MOST_RUNS:
-        raise ValueError(f"At most {MOST_RUNS} runs can be compared with yours.")
+    parts = [
+        part
+        for part in text[: (limits.MOST_RUNS + 1) * limits.LONGEST_RUN].split(";")
+        if part.strip()
+    ]
+    if len(parts) > limits.MOST_RUNS:
+        raise ValueError(f"At most {limits.MOST_RUNS} runs can be compared with yours.")
     return tuple(RunSetting.parse(part.strip()) for part in parts)
 
 
@@ -95,61 +92,47 @@ class Follower:
         self.setting = setting
         self.error: ProgramError | None = None
         self.behind = 0
-        self._second: Any = None
-        #: What has been followed, and how many of these after each press of the second run.
+        self._second: TrainingSession | None = None
+        #: What has been followed of the session's actions, its reset first.
         self._followed: list[Action] = []
-        self._presses: list[int] = []
 
-    def follow(self, session: Session, seconds: float = float("inf")) -> Any:
+    def follow(self, session: TrainingSession, seconds: float = float("inf")) -> TrainingSession:
         """Do what the session has done since its reset, and undo what it has undone; returns the
         second run.
 
         After `seconds` it stops; the next call goes on. Raises what starting a session does.
         """
         end, actions = perf_counter() + seconds, session.actions
-        self._return_to(
-            sum(1 for _ in takewhile(_same, zip(self._followed, actions, strict=False)))
-        )
-        if self._second is None:
-            self._second = session.new_session(self.setting.optimizer, self.setting.hyper)
-            self._followed = [actions[0]]
+        same = sum(1 for _ in takewhile(_same, zip(self._followed, actions, strict=False)))
+        second = self._second
+        if second is not None and 0 < same < len(self._followed):
+            done = sum(self._adapt(action) is not None for action in self._followed[1:same])
+            if second.return_to(done).ok:
+                self._followed = self._followed[:same]
+            else:  # a child that does not answer
+                same = 0
+        if second is None or same == 0:
+            second = session.new_session(self.setting.optimizer, self.setting.hyper)
+            self._second, self._followed = second, [actions[0]]
         self.error = None
         while self.error is None and len(self._followed) < len(actions):
             first = len(self._followed)
-            self._do(actions[first : first + _AT_ONCE], end - perf_counter())
+            self._do(second, actions[first : first + _AT_ONCE], end - perf_counter())
             if perf_counter() > end:
                 break
         self.behind = len(actions) - len(self._followed)
-        return self._second
+        return second
 
-    def _return_to(self, position: int) -> None:
-        """Undo what followed the session's actions from `position` on."""
-        if position == 0:
-            self._second, self._followed, self._presses = None, [], []
-        if position >= len(self._followed):
-            return
-        kept = bisect_right(self._presses, position)
-        if kept < len(self._presses):
-            self._second.join(kept)
-            if not self._second.undo().ok:  # a child that does not answer
-                self._second, self._followed, self._presses = None, [], []
-                return
-        del self._presses[kept:]
-        del self._followed[self._presses[-1] if kept else 1 :]
-
-    def _do(self, actions: Sequence[Action], seconds: float) -> None:
-        """Do what corresponds to these, as far as there is time, as one press."""
-        own = [(place, self._adapt(action)) for place, action in enumerate(actions, 1)]
+    def _do(self, second: TrainingSession, actions: Sequence[Action], seconds: float) -> None:
+        """Do what corresponds to these, as far as there is time."""
+        own = [(place, self._adapt(action)) for place, action in enumerate(actions)]
         todo = [(place, action) for place, action in own if action is not None]
         done = 0
         if todo:
-            before = len(self._second.actions)
-            event = self._second.perform([action for _, action in todo], seconds=max(0.0, seconds))
-            done, self.error = len(self._second.actions) - before, event.error
-        followed = todo[done][0] - 1 if done < len(todo) else len(actions)
-        self._followed += actions[:followed]
-        if done:
-            self._presses.append(len(self._followed))
+            before = len(second.actions)
+            event = second.perform([action for _, action in todo], seconds=max(0.0, seconds))
+            done, self.error = len(second.actions) - before, event.error
+        self._followed += actions[: todo[done][0] if done < len(todo) else len(actions)]
 
     def _adapt(self, action: Action) -> Action | None:
         """What the second run does where the session did `action`."""

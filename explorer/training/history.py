@@ -7,7 +7,9 @@ sandbox continue a run of which only plain values are kept.
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.trace.codec import from_plain
 from explorer.trace.recording import capture
 from explorer.training.formatting import pluralize
@@ -49,49 +52,126 @@ _DTYPES = {
 OVERHEAD = 700
 
 
+@dataclass(frozen=True)
+class Press:
+    """What one press is to do: `actions`, in this order, and all of them `times` times.
+
+    After `seconds` at most one more action is done; with `until_trouble` none after the one in
+    which the run first became infinite or NaN. If one fails, those before it stay done, or none if
+    the press is `whole`. It is one press for `undo`, unless several begin at `starts`, positions in
+    the actions.
+    """
+
+    name: str
+    actions: tuple[Action, ...]
+    times: int = 1
+    seconds: float = math.inf
+    until_trouble: bool = False
+    whole: bool = True
+    starts: tuple[int, ...] = (0,)
+
+    @classmethod
+    def of(cls, action: Action) -> Press:
+        """The press that does this action."""
+        return cls("iterate" if action[0] == "iteration" else action[0], (action,))
+
+    def __len__(self) -> int:
+        """The number of all actions."""
+        return len(self.actions) * self.times
+
+    def first(self, count: int) -> tuple[Action, ...]:
+        """So many of the actions, or all."""
+        times = min(self.times, -(-count // max(1, len(self.actions))))
+        return (self.actions * times)[:count]
+
+
+@dataclass
+class Curve:
+    """`values[i]` was recorded after `steps[i]` steps."""
+
+    values: list[float] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+
+    def add(self, value: float, step: int) -> None:
+        self.values.append(value)
+        self.steps.append(step)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
 @dataclass
 class Track:
-    """What the curves show: one loss per forward, one gradient norm per backward, and the
-    learning rate of each step.
+    """What a run has done since its reset: `steps` taken, and what the curves show.
 
-    `loss_steps[i]` is the number of steps taken before `losses[i]`; likewise the others.
-    `passes` counts the backward passes summed up in `.grad`. `trouble` says where the run became
-    infinite or NaN.
+    `loss` has a number for each forward, `norm` the Euclidean norm of all gradients after each
+    backward, `lr` the learning rate of each step. `passes` counts the backward passes summed up in
+    `.grad`. `trouble` says where the run became infinite or NaN.
     """
 
     steps: int = 0
     passes: int = 0
-    losses: list[float] = field(default_factory=list)
-    loss_steps: list[int] = field(default_factory=list)
-    norms: list[float] = field(default_factory=list)
-    norm_steps: list[int] = field(default_factory=list)
-    lrs: list[float] = field(default_factory=list)
-    lr_steps: list[int] = field(default_factory=list)
+    loss: Curve = field(default_factory=Curve)
+    norm: Curve = field(default_factory=Curve)
+    lr: Curve = field(default_factory=Curve)
     trouble: str = ""
 
+    def copy(self) -> Track:
+        """One that does not go on growing."""
+        loss, norm, lr = (Curve([*curve.values], [*curve.steps]) for curve in self.curves())
+        return Track(self.steps, self.passes, loss, norm, lr, self.trouble)
+
     def mark(self) -> Mark:
-        counts = len(self.losses), len(self.norms), len(self.lrs)
+        counts = len(self.loss), len(self.norm), len(self.lr)
         return self.steps, self.passes, *counts, self.trouble
 
     def return_to(self, mark: Mark) -> None:
         """Forget what came after `mark()` was taken."""
         self.steps, self.passes, *_, self.trouble = mark
-        for (values, steps), count in zip(self.curves(), mark[2:5], strict=True):
-            del values[count:]
-            del steps[count:]
+        for curve, count in zip(self.curves(), mark[2:5], strict=True):
+            del curve.values[count:]
+            del curve.steps[count:]
 
-    def continue_from(self, other: Track) -> None:
-        """Put before its own curves those of `other`."""
-        for (values, steps), (first, at) in zip(self.curves(), other.curves(), strict=True):
-            values[:0], steps[:0] = first, at
+    def extend(self, more: Track) -> None:
+        """Go on with what another track has recorded."""
+        for curve, new in zip(self.curves(), more.curves(), strict=True):
+            curve.values += new.values
+            curve.steps += new.steps
+        self.steps, self.passes, self.trouble = more.steps, more.passes, more.trouble
 
-    def curves(self) -> tuple[tuple[list[float], list[int]], ...]:
-        """The values of each curve, and their steps."""
-        return (
-            (self.losses, self.loss_steps),
-            (self.norms, self.norm_steps),
-            (self.lrs, self.lr_steps),
-        )
+    def curves(self) -> tuple[Curve, Curve, Curve]:
+        return self.loss, self.norm, self.lr
+
+
+@dataclass
+class Evaluated:
+    """What is known after a step that computed the loss itself: how often, and where it ended."""
+
+    evaluations: int
+    after: dict[str, Tensor]
+
+    def state(self, name: str) -> dict[str, Any]:
+        """What the rule of such an optimizer is given for this parameter."""
+        return {"evaluations": self.evaluations, "after": self.after[name]}
+
+
+@dataclass
+class StepInput:
+    """What a step works from: by parameter name, as independent tensors.
+
+    `own` are the settings of parameters that are not in the first group.
+    """
+
+    parameters: dict[str, Tensor]
+    grads: dict[str, Tensor | None]
+    optimizer: dict[str, dict[str, Any]]
+    hyper: dict[str, Any]
+    own: dict[str, dict[str, Any]] = field(default_factory=dict)
+    evaluated: Evaluated | None = None
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """The settings of this parameter's group."""
+        return self.own.get(name, self.hyper)
 
 
 @dataclass(frozen=True)
@@ -128,7 +208,7 @@ class Timeline:
     """All actions since the session was made, and snapshots from before some of them.
 
     Actions are appended to `actions`; `bases[i]` is the snapshot before `actions[i]`, kept before
-    every forward as long as they fit in `limit` bytes (and 2,000 points), then only before every
+    every forward as long as they fit in `limit` bytes and are not too many, then only before every
     second, fourth … of them. `presses` holds where each press began, which is what `undo` undoes.
     A reset can always be repeated, so the first action, a reset, needs no base.
     """
@@ -139,8 +219,6 @@ class Timeline:
     presses: list[int] = field(default_factory=list)
     nbytes: int = 0
 
-    MOST = 2000
-
     def keep(self, snapshot: Snapshot, position: int | None = None) -> None:
         """Keep a snapshot: of the present, before the next action, or of an earlier position."""
         position = len(self.actions) if position is None else position
@@ -148,7 +226,9 @@ class Timeline:
             self._drop(position)
         self.bases[position] = snapshot
         self.nbytes += snapshot.nbytes
-        while len(self.bases) > 1 and (self.nbytes > self.limit or len(self.bases) > self.MOST):
+        while len(self.bases) > 1 and (
+            self.nbytes > self.limit or len(self.bases) > limits.MOST_SNAPSHOTS
+        ):
             for old in sorted(self.bases)[-2::-2]:
                 self._drop(old)
 
@@ -197,7 +277,7 @@ class Timeline:
         self.nbytes -= self.bases.pop(position).nbytes
 
 
-def press_title(actions: list[Action]) -> str:
+def press_title(actions: Sequence[Action]) -> str:
     """How a press is called: "step", "3 iterations"."""
     name = actions[0][0]
     return pluralize(len(actions), "iteration") if name == "iteration" else name

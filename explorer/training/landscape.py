@@ -1,26 +1,31 @@
-"""The loss over a plane through the space of parameters, and the path of a run on it."""
+"""The loss over a plane through the space of parameters: its numbers, and what a picture of it has
+to show, which is where a run has been and where it is going.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
+from explorer import limits
+from explorer.program import ProgramRefused
 from explorer.training.batches import whole_problem
 from explorer.training.many_losses import many_losses
 from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
-from explorer.training.views import Point
+from explorer.training.views import Point, View
 
-#: Numbers of the points that are made at a time, for memory; fewer, which stay in the processor's
-#: cache, where the losses are computed one by one.
-MOST_NUMBERS, _FEW_NUMBERS = 1_000_000, 150_000
-#: Processor time a session's surface may take; its grid becomes coarser, down to `COARSEST` a side.
-SURFACE_SECONDS = 0.4
+#: Numbers of the points that are made at a time where the losses are computed one by one: they stay
+#: in the processor's cache.
+_FEW_NUMBERS = 150_000
+#: The fewest points of a side, where a loss takes long.
 COARSEST = 9
 #: Points of a line, and on each side of a plane.
 LINE, SIDE = 121, 41
@@ -92,7 +97,7 @@ def surface_around(
     x = _axis(path[:, 0], size, margin)
     y = np.zeros(1) if flat else _axis(path[:, 1], size, margin)
     losses: list[float] = []
-    most = MOST_NUMBERS if compute is many_losses else _FEW_NUMBERS
+    most = limits.MOST_SURFACE_NUMBERS if compute is many_losses else _FEW_NUMBERS
     few = max(1, most // len(plane.origin))  # places at a time
     for first in range(0, len(y) * len(x), few):
         row, column = np.divmod(np.arange(first, min(first + few, len(y) * len(x))), len(x))
@@ -177,3 +182,93 @@ def _axis(along: np.ndarray, size: int, margin: float) -> np.ndarray:
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
     reach = max(high - low, 0.1 * max(abs(low), abs(high)), 1e-3)
     return np.linspace(low - margin * reach, high + margin * reach, size)
+
+
+# -- what a picture has to show -------------------------------------------------------------------
+
+#: The first picture reaches this many times as far as the start is from 0.
+_REACH = 1.2
+#: What is further away than so many times the start's distance from 0, or than this, is in the
+#: picture only if the loss is lower there: of a run that diverges the first steps are seen.
+_FAR = 100
+#: A run whose last step is so many times as long as its median step runs away.
+_LONGER = 10
+#: Steps ahead that it shows as well.
+_AHEAD = 100
+#: A projected path, which may have hardly begun, may go on so many times as far.
+_WIDER = 20
+
+
+def extent_of_path(plane: Plane, path: np.ndarray) -> np.ndarray:
+    """The lowest and the highest coordinates, (2, 2), of a path in the plane; around a start on
+    chosen axes as much as it is from 0."""
+    if plane.exact:
+        reach = _REACH * np.maximum(np.abs(path[0]), 1.0) / 1.35
+        path = np.concatenate([path, [-reach, reach]])
+    return _ends(path)
+
+
+def near_part(path: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """The points of a path, (n, 2), that a picture can show; at least the first. `losses` are those
+    of the points, (n,)."""
+    reach = _FAR * max(float(np.abs(path[0]).max()), 1.0)
+    is_near = np.abs(path).max(1) <= reach  # NaN is not
+    is_lower = np.isfinite(path).all(1) & (losses < losses[0])
+    is_near[0] = True
+    return path[is_near | is_lower]
+
+
+def seen_points(points: Sequence[Point], losses: np.ndarray) -> Sequence[Point]:
+    """The points up to the last that a picture can show; at least the first. Of a run that diverges
+    the rest would be a picture in which nothing else can be told apart."""
+    reach = _FAR * max(_largest(points[0]), 1.0)
+    for last in range(len(points) - 1, 0, -1):
+        largest = _largest(points[last])  # NaN or infinite of a run that is
+        if largest <= reach or (np.isfinite(largest) and losses[last] < losses[0]):
+            return points[: last + 1]
+    return points[:1]
+
+
+def losses_at(points: Sequence[Point], view: View) -> np.ndarray:
+    """The last known loss at each point, (n,), with the other sign for a run that climbs. NaN
+    before the first, and for a run whose steps become ever longer: it goes to no lower place."""
+    known = dict(zip(view.track.loss.steps, view.track.loss.values, strict=True))
+    losses, last = [], np.nan
+    for point in points:
+        last = known.get(point.steps, last)
+        losses.append(last)
+    sign = -1 if view.settings.hyper.get("maximize") else 1
+    return np.full(len(losses), np.nan) if _runs_away(points) else sign * np.array(losses)
+
+
+def _runs_away(points: Sequence[Point]) -> bool:
+    rows = (np.concatenate([value.ravel() for value in p.values.values()]) for p in points)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moves = np.linalg.norm(np.diff(np.stack([*rows]).astype(float), axis=0), axis=1)
+    moves = moves[np.isfinite(moves)]
+    return len(moves) > 1 and bool(moves[-1] > _LONGER * np.median(moves))
+
+
+def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:
+    """The extent, in round numbers, of these coordinates and of where the session is going, if it
+    goes down."""
+    low, high = _ends(path)
+    with suppress(ProgramRefused, ValueError):
+        ahead = session.look_ahead(plane, steps=_AHEAD, seconds=limits.EXTENT_SECONDS)
+        if len(ahead.losses) and ahead.losses[-1] <= ahead.losses[0]:
+            room = (1 if plane.exact else _WIDER) * (high - low)
+            way = np.clip(ahead.path, low - room, high + room)
+            low, high = np.minimum(low, way.min(0)), np.maximum(high, way.max(0))
+    with np.errstate(divide="ignore"):
+        unit = np.where(high > low, 10.0 ** np.floor(np.log10((high - low) / 5)), 1.0)
+    return np.array([np.floor(low / unit) * unit, np.ceil(high / unit) * unit])
+
+
+def _largest(point: Point) -> float:
+    """The largest absolute value of all parameters."""
+    return max((float(np.abs(v).max()) for v in point.values.values() if v.size), default=0.0)
+
+
+def _ends(path: np.ndarray) -> np.ndarray:
+    finite = path[np.isfinite(path).all(1)]
+    return np.array([finite.min(0), finite.max(0)] if len(finite) else [np.zeros(2), np.ones(2)])

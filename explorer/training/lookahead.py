@@ -21,20 +21,16 @@ from torch import Tensor
 from explorer import limits
 from explorer.program import ProgramError, ProgramRefused, ProgramStopped
 from explorer.training.batches import whole_problem
-from explorer.training.curvature import Curvature, measure_curvature
 from explorer.training.formatting import format_number, pluralize
-from explorer.training.history import Action, Snapshot, Track, to_numpy
-from explorer.training.live_session import ActionFailed, LiveSession
+from explorer.training.history import Action, Snapshot, StepInput, Track, to_numpy
+from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
-from explorer.training.stability import Stability, find_stability
-from explorer.training.step_input import StepInput
+from explorer.training.stability import Curvature, Stability, find_stability, measure_curvature
 from explorer.training.views import Point
 
-#: Numbers of a path that are kept in full, and of one that is projected onto a plane at a time.
-MOST_NUMBERS = 1_000_000
-#: Iterations, unless another number is given, and seconds of the thread's time for them.
-STEPS, SECONDS = 400, 0.025
+#: Iterations, unless another number is given.
+STEPS = 400
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ def look_ahead(
     *,
     plane: Plane | None = None,
     steps: int = STEPS,
-    seconds: float = SECONDS,
+    seconds: float = limits.AHEAD_SECONDS,
     start: Mapping[str, Tensor] | None = None,
     zero_grad: bool = True,
     curvature: float = 0.0,
@@ -105,7 +101,7 @@ def is_plain(zero_grad: bool, options: Mapping[str, Any]) -> bool:
     return zero_grad and options.keys() <= {"start"}
 
 
-def _with_all_samples(whole: Problem, live: LiveSession) -> Live:
+def _with_all_samples(whole: Problem, live: TrainingLoop) -> Live:
     """The instance, or one of the whole problem with the same parameters."""
     if whole is live.problem:
         return live.instance
@@ -122,11 +118,11 @@ def begin_ahead(
     actions: Sequence[Action],
     start: Mapping[str, Tensor] | None,
     hyper: Mapping[str, Any],
-) -> LiveSession:
+) -> TrainingLoop:
     """A run that goes on from where these actions after a snapshot end, with other settings; or
     begins anew from other values of parameters. ValueError for settings that make no sense, and
     ProgramRefused where the run cannot begin."""
-    live = LiveSession(problem, optimizer)
+    live = TrainingLoop(problem, optimizer)
     try:
         if snapshot is not None:
             live.restore(replace(snapshot, track=Track()))
@@ -144,7 +140,7 @@ def begin_ahead(
 
 
 def run_ahead(
-    live: LiveSession,
+    live: TrainingLoop,
     plane: Plane | None = None,
     *,
     steps: int,
@@ -213,8 +209,9 @@ def run_ahead(
 class _Loop:
     """The calls of an iteration, without what a session keeps of them."""
 
-    def __init__(self, live: LiveSession, zero_grad: bool) -> None:
+    def __init__(self, live: TrainingLoop, zero_grad: bool) -> None:
         self.live, self.clears = live, zero_grad
+        live.remember = False
         self.leaves = list(live.instance.parameters.values())
         self.clips = "clip" in live.options
         step = live.optimizer.step
@@ -233,13 +230,13 @@ class _Loop:
     def backward(self) -> None:
         self.loss.backward()
         if self.clips:
-            self.live.do(("clip", None), remember=False)
+            self.live.clip()
 
     def step(self) -> None:
         self._step()
-        if self.live.schedule:
+        if self.live.scheduler:
             self.live.loss = self.loss
-            self.live.do(("schedule", None))
+            self.live.schedule()
 
     def _closure(self) -> Tensor:
         """For an optimizer that computes the loss itself."""
@@ -264,12 +261,12 @@ class _Trail:
     @property
     def room(self) -> int:
         """The steps that can be kept."""
-        return max(1, MOST_NUMBERS // self.size) if self.plane is None else 2**31
+        return max(1, limits.MOST_AHEAD_NUMBERS // self.size) if self.plane is None else 2**31
 
     def add(self) -> None:
         parts = [leaf.detach().reshape(-1) for leaf in self.leaves]
         self.rows.append(torch.cat(parts))  # a copy
-        if len(self.rows) * self.size > MOST_NUMBERS:
+        if len(self.rows) * self.size > limits.MOST_AHEAD_NUMBERS:
             self._project()
 
     def path(self) -> tuple[np.ndarray, float]:

@@ -1,14 +1,25 @@
-"""What a session begins with besides its hyperparameters: start, scheduler, clipping, groups."""
+"""What a session has besides its hyperparameters: start, scheduler, clipping, and groups.
+
+Of groups, some parameters are stepped with settings of their own. The option `groups` is
+[{"parameters": ["b"], "lr": 0.01}, …]; parameters that are not named there are in the first group,
+which has the session's settings. Here a group is its position in the optimizer's `param_groups`, so
+that these are the groups from 1 on. See
+https://docs.pytorch.org/docs/stable/optim.html#per-parameter-options
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from explorer import limits
+from explorer.trace.text import join_names
 from explorer.training.clipping import validate_clip
-from explorer.training.groups import validate_groups
+from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.schedulers import validate_scheduler
 
@@ -45,3 +56,121 @@ def to_start(values: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         }
     except (TypeError, ValueError, RuntimeError):
         raise ValueError("The start has to be numbers, by the names of the parameters.") from None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The parameters of a group, by name, and the settings that their next step uses."""
+
+    parameters: tuple[str, ...]
+    hyper: dict[str, Any]
+
+
+def validate_groups(
+    spec: OptimizerSpec, hyper: Mapping[str, Any], given: Any
+) -> list[dict[str, Any]]:
+    """The option `groups`, its settings in their types. ValueError, with a sentence."""
+    if not isinstance(given, list | tuple) or not all(isinstance(g, Mapping) for g in given):
+        raise ValueError('Groups are given as [{"parameters": ["b"], "lr": 0.01}].')
+    if given and spec.evaluates:
+        raise ValueError(f"{spec.name} steps all parameters together, in one group.")
+    if len(given) > limits.MOST_GROUPS:
+        raise ValueError(f"There can be at most {limits.MOST_GROUPS} groups.")
+    groups = []
+    for number, group in enumerate(given, 1):
+        own = dict(group)
+        names = own.pop("parameters", None)
+        if not isinstance(names, list | tuple) or not names:
+            raise ValueError(f"Group {number} needs a list of the names of its parameters.")
+        settings = spec.validate({**hyper, **own})
+        groups.append({"parameters": list(map(str, names)), **{k: settings[k] for k in own}})
+    return groups
+
+
+def check_names(parameters: Mapping[str, Tensor], groups: Sequence[Mapping[str, Any]]) -> None:
+    """ValueError, with a sentence, where the groups do not fit these parameters."""
+    named = [name for group in groups for name in group["parameters"]]
+    unknown = [name[:40] for name in named if name not in parameters]
+    if unknown:
+        raise ValueError(f"There is no parameter {join_names(unknown)} to put in a group.")
+    if len({*named}) < len(named):
+        raise ValueError("A parameter can be in one group only.")
+    if groups and len(named) == len(parameters):
+        raise ValueError("At least one parameter has to stay in the first group.")
+
+
+def make_optimizer(
+    spec: OptimizerSpec,
+    parameters: Mapping[str, Tensor],
+    hyper: Mapping[str, Any],
+    groups: Sequence[Mapping[str, Any]],
+) -> Any:
+    """The real optimizer over these parameters, the first group without those named later."""
+    if not groups:
+        return spec.make(parameters.values(), hyper)
+    named = {name for group in groups for name in group["parameters"]}
+    first = {"params": [p for name, p in parameters.items() if name not in named]}
+    others = [
+        {"params": [parameters[name] for name in group["parameters"]], **_own(group)}
+        for group in groups
+    ]
+    return spec.make([first, *others], hyper)
+
+
+def read_groups(
+    spec: OptimizerSpec, optimizer: Any, groups: Sequence[Mapping[str, Any]]
+) -> tuple[Group, ...]:
+    """The groups from 1 on as they are now; a scheduler may have changed their settings."""
+    return tuple(
+        Group(tuple(group["parameters"]), {name: settings[name] for name in spec.hyper})
+        for group, settings in zip(groups, optimizer.param_groups[1:], strict=True)
+    )
+
+
+def validate_change(
+    spec: OptimizerSpec, settings: Sequence[Mapping[str, Any]], group: Any, hyper: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the action "set" does to a group, of which `settings` has those in force: the new
+    values in their types, with "group" if it is not the first. ValueError, with a sentence."""
+    if type(group) is not int or not 0 <= group < len(settings):
+        raise ValueError(f"There is no group {group}.")
+    new = spec.validate({**settings[group], **hyper})
+    return ({"group": group} if group else {}) | {name: new[name] for name in hyper}
+
+
+def after_change(
+    hyper: Mapping[str, Any], options: Mapping[str, Any], change: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The hyperparameters of the first group and the options after the action "set".
+
+    Where it changes the first group, the other groups keep the settings that they had from it:
+    these become their own.
+    """
+    new = dict(change)
+    group = new.pop("group", 0)
+    kept = {name: hyper[name] for name in new}
+    options = dict(options)
+    if options.get("groups"):
+        options["groups"] = [
+            {**own, **new} if place == group else {**kept, **own} if group == 0 else dict(own)
+            for place, own in enumerate(options["groups"], 1)
+        ]
+    return (dict(hyper) if group else {**hyper, **new}), options
+
+
+def adapt_groups(options: Mapping[str, Any], spec: OptimizerSpec) -> dict[str, Any]:
+    """Options for another optimizer: of the groups' settings, those that it has too."""
+    others = {name: value for name, value in options.items() if name != "groups"}
+    if spec.evaluates or not options.get("groups"):
+        return others
+    known = {"parameters", *spec.hyper}
+    groups = [
+        {name: value for name, value in group.items() if name in known}
+        for group in options["groups"]
+    ]
+    return {**others, "groups": groups}
+
+
+def _own(group: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a group."""
+    return {name: value for name, value in group.items() if name != "parameters"}

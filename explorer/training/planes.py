@@ -8,14 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from explorer import limits
 from explorer.training.formatting import element_name
 from explorer.training.views import Point
 
 #: An element of a parameter: its name and index.
 Element = tuple[str, tuple[int, ...]]
-
-#: Most numbers the principal directions are computed from; of longer paths every k-th point.
-MOST_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Plane:
     def place(self, points: Sequence[Point]) -> np.ndarray:
         """Coordinates of these points in the plane, (n, 2)."""
         # A few at a time: a path may hold more numbers than fit in memory twice.
-        few = max(1, MOST_NUMBERS // max(1, len(self.origin)) // 8)
+        few = max(1, limits.MOST_PATH_NUMBERS // max(1, len(self.origin)) // 8)
         rows = (
             np.stack([_joined(point.values) for point in points[i : i + few]])
             for i in range(0, len(points), few)
@@ -117,7 +115,7 @@ def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
     "Visualizing the Loss Landscape of Neural Nets", https://arxiv.org/abs/1712.09913); where the
     path has fewer, they are random and at right angles to the others.
     """
-    most = max(3, MOST_NUMBERS // max(1, len(_joined(points[-1].values))))
+    most = max(3, limits.MOST_PATH_NUMBERS // max(1, len(_joined(points[-1].values))))
     chosen = points[:: -(-len(points) // most)]
     rows = np.stack([_joined(point.values) for point in (*chosen, points[-1])])
     origin = rows[-1]

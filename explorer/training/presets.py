@@ -22,15 +22,17 @@ class Preset(ProgramProblem):
     compare: str = ""
 
 
+def _numbers(**start: float) -> str:
+    """The setup of a problem in these numbers."""
+    lines = (f"{name} = torch.tensor({x}, requires_grad=True)\n" for name, x in start.items())
+    return f"import torch\n\n{''.join(lines)}"
+
+
 _PRESETS = (
     Preset(
         name="parabola",
         title="Parabola",
-        setup="""\
-import torch
-
-x = torch.tensor(10.0, requires_grad=True)
-""",
+        setup=_numbers(x=10.0),
         loss="loss = x ** 2",
         question="At which learning rate does gradient descent diverge?",
         note="The gradient is 2x, so without momentum each step multiplies x by 1 − 2·lr: by 0.6 "
@@ -42,12 +44,7 @@ x = torch.tensor(10.0, requires_grad=True)
     Preset(
         name="ill-conditioned quadratic",
         title="Ill-conditioned quadratic",
-        setup="""\
-import torch
-
-a = torch.tensor(-5.0, requires_grad=True)
-b = torch.tensor(-2.0, requires_grad=True)
-""",
+        setup=_numbers(a=-5.0, b=-2.0),
         loss="loss = 0.1 * a ** 2 + 2 * b ** 2",
         question="How much momentum helps in a narrow valley?",
         note="b is 20 times steeper than a: plain SGD zigzags across the valley and crawls along "
@@ -59,12 +56,7 @@ b = torch.tensor(-2.0, requires_grad=True)
     Preset(
         name="rosenbrock",
         title="Rosenbrock's banana",
-        setup="""\
-import torch
-
-x = torch.tensor(-1.5, requires_grad=True)
-y = torch.tensor(2.0, requires_grad=True)
-""",
+        setup=_numbers(x=-1.5, y=2.0),
         loss="loss = (1 - x) ** 2 + 100 * (y - x ** 2) ** 2",
         question="What helps along a curved valley?",
         note="SGD is in the valley after a few steps, then crawls towards the minimum at (1, 1). "
@@ -76,12 +68,7 @@ y = torch.tensor(2.0, requires_grad=True)
     Preset(
         name="saddle",
         title="Saddle",
-        setup="""\
-import torch
-
-x = torch.tensor(1.5, requires_grad=True)
-y = torch.tensor(0.001, requires_grad=True)
-""",
+        setup=_numbers(x=1.5, y=0.001),
         loss="loss = x ** 2 / 2 + (y ** 2 - 1) ** 2 / 4",
         question="How long does a saddle hold a run up?",
         note="At (0, 0) the gradient is 0, but it is no minimum: the loss falls along y. Plain SGD "
@@ -93,11 +80,7 @@ y = torch.tensor(0.001, requires_grad=True)
     Preset(
         name="two minima",
         title="Two minima",
-        setup="""\
-import torch
-
-x = torch.tensor(2.0, requires_grad=True)
-""",
+        setup=_numbers(x=2.0),
         loss="loss = (x ** 2 - 1) ** 2 + x + 1.1",
         question="Can momentum carry a run over a barrier?",
         note="The minimum on the left is deeper. Plain SGD stops in the one on the right. Momentum "
@@ -109,11 +92,7 @@ x = torch.tensor(2.0, requires_grad=True)
     Preset(
         name="plateau",
         title="Plateau",
-        setup="""\
-import torch
-
-x = torch.tensor(4.0, requires_grad=True)
-""",
+        setup=_numbers(x=4.0),
         loss="loss = 1 - torch.exp(-x ** 2 / 2)",
         question="Why does Adam cross a plateau where SGD stands still?",
         note="At x = 4 the gradient is 0.0013, and SGD's step is lr times that. Adam divides by "

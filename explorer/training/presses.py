@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.training.history import Action
 from explorer.training.optimizers import optimizer_spec
 
@@ -36,12 +37,6 @@ LETTERS: dict[str, Action] = {
 }
 _LETTER = {action: letter for letter, action in LETTERS.items()}
 
-#: What a text may ask for: no more than a reader could press in a session.
-MOST_ACTIONS, MOST_ITERATIONS = 2_000, 10_000
-#: Characters of a text that is written, and of one that is read.
-MOST_WRITTEN, MOST_READ = 3_000, 4_000
-#: Numbers of a start.
-MOST_NUMBERS = 64
 #: The longest group of presses that is looked for to write repetitions as one.
 _LONGEST = 40
 
@@ -63,12 +58,12 @@ def write_presses(presses: Presses, first: Mapping[str, Any] | None = None) -> s
     """The presses since a reset as a text. `first` are settings in force at the reset, where a link
     has others. ValueError, with a sentence, where a text cannot hold them all."""
     actions, iterations = _count(presses)
-    if actions > MOST_ACTIONS or iterations > MOST_ITERATIONS:
+    if actions > limits.MOST_LINK_PRESSES or iterations > limits.MOST_LINK_ITERATIONS:
         raise ValueError("The run is too long to be repeated by a link, press by press.")
     tokens = [token for press in presses for token in _tokens(press)]
     text = f"{_settings(first) if first else ''}r" if first or not tokens else ""
     text += "".join(_groups(tokens))
-    if len(text) > MOST_WRITTEN:
+    if len(text) > limits.LONGEST_WRITTEN_PRESSES:
         raise ValueError("The presses of this run are too many and too different for a link.")
     return text
 
@@ -82,8 +77,10 @@ def read_presses(
     The text may be anybody's: ValueError, with a sentence, for one that has no meaning, asks for
     more than a reader could press, or for settings that the optimizer does not accept.
     """
-    if len(text) > MOST_READ:
-        raise ValueError(f"The list of presses is longer than {MOST_READ:,} characters.")
+    if len(text) > limits.LONGEST_READ_PRESSES:
+        raise ValueError(
+            f"The list of presses is longer than {limits.LONGEST_READ_PRESSES:,} characters."
+        )
     spec = optimizer_spec(optimizer)
     start = _START.match(text)
     first = now = spec.validate({**hyper, **_read_settings(start[1] or "")} if start else hyper)
@@ -111,10 +108,10 @@ def _read(text: str, position: int) -> Iterator[list[Action]]:
         times = int(part["times"] or 1)
         more = _count(group)
         actions, iterations = actions + more[0] * times, iterations + more[1] * times
-        if actions > MOST_ACTIONS or iterations > MOST_ITERATIONS:
+        if actions > limits.MOST_LINK_PRESSES or iterations > limits.MOST_LINK_ITERATIONS:
             raise ValueError(
-                f"A link can repeat at most {MOST_ACTIONS:,} presses and {MOST_ITERATIONS:,} "
-                "iterations."
+                f"A link can repeat at most {limits.MOST_LINK_PRESSES:,} presses and "
+                f"{limits.MOST_LINK_ITERATIONS:,} iterations."
             )
         for _ in range(times):
             yield from map(list, group)
@@ -167,8 +164,8 @@ def _read_press(token: str) -> list[Action]:
     if token.startswith("~"):
         return [("set", _read_settings(token))]
     count = int(token[1:] or 1)
-    if not 1 <= count <= MOST_ITERATIONS:
-        raise ValueError(f"A press makes from 1 to {MOST_ITERATIONS:,} iterations.")
+    if not 1 <= count <= limits.MOST_LINK_ITERATIONS:
+        raise ValueError(f"A press makes from 1 to {limits.MOST_LINK_ITERATIONS:,} iterations.")
     return [LETTERS[token[0]]] * count
 
 
@@ -226,10 +223,10 @@ def write_start(start: Mapping[str, np.ndarray]) -> str:
     """The values that parameters begin with, such as `a~1.5~w~0.5_-1.0`, to the last place.
     ValueError, with a sentence, where they are too many for a link."""
     numbers = [number for values in start.values() for number in np.ravel(values)]
-    if len(numbers) > MOST_NUMBERS:
+    if len(numbers) > limits.MOST_LINK_NUMBERS:
         raise ValueError(
             f"The parameters were moved. They are {len(numbers):,} numbers; a link holds at most "
-            f"{MOST_NUMBERS}."
+            f"{limits.MOST_LINK_NUMBERS}."
         )
     if any("~" in name or np.iscomplexobj(values) for name, values in start.items()):
         raise ValueError("A link cannot hold the values of these parameters.")
@@ -241,12 +238,12 @@ def write_start(start: Mapping[str, np.ndarray]) -> str:
 def read_start(text: str) -> dict[str, Tensor]:
     """The reverse of `write_start`: flat tensors by name. The text may be anybody's: ValueError,
     with a sentence, for one that has no meaning."""
-    parts = text.split("~") if len(text) <= MOST_READ else []
+    parts = text.split("~") if len(text) <= limits.LONGEST_READ_PRESSES else []
     names, values = parts[::2], parts[1::2]
     numbers = [value.split("_") for value in values]
     plain = all(re.fullmatch(_NUMBER, number, re.ASCII) for row in numbers for number in row)
     unique = len({*names} - {""}) == len(names) == len(values) > 0
-    if not (plain and unique and sum(map(len, numbers)) <= MOST_NUMBERS):
+    if not (plain and unique and sum(map(len, numbers)) <= limits.MOST_LINK_NUMBERS):
         raise ValueError("A start has the names of parameters and their numbers, as in x~1.5.")
     return {
         name: torch.tensor([float(_read_number(number)) for number in row], dtype=torch.float64)

@@ -1,101 +1,27 @@
-"""One press on a reader's own problem, done in a child that keeps nothing.
-
-The page's side (`RemoteSession`) keeps snapshots and the actions since; `replay` builds the
-problem, restores a snapshot, does the actions again, does the press, and answers with the new
-actions, new snapshots and a `View`. Everything sent is plain data (JSON can carry it).
-"""
+"""A child's side of `child.InChild`: a session is made anew, does one press, and is gone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import torch
-
+from explorer import limits
 from explorer.program import Limits, ProgramRefused, isolated
 from explorer.trace.codec import from_plain, to_plain
-from explorer.training.history import Action, Snapshot, Track, from_data, to_data
-from explorer.training.landscape import Surface
-from explorer.training.live_session import ActionFailed
+from explorer.training.child import (
+    AheadRequest,
+    ReplayAnswer,
+    ReplayRequest,
+    from_snapshots,
+    to_snapshot,
+)
+from explorer.training.history import Press, from_data
 from explorer.training.lookahead import look_ahead
-from explorer.training.planes import Plane
+from explorer.training.loop import ActionFailed
 from explorer.training.program import ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
-from explorer.training.validation import validate_snapshot
-from explorer.training.views import PressEvent, View
-
-#: Bytes of snapshots that one answer may carry, besides the last.
-ANSWER_BYTES = 2 * 2**20
-#: Fields of Snapshot that are sent; the track is sent once, separately.
-_SENT = tuple(f.name for f in fields(Snapshot) if f.name != "track")
-#: Sent in place of a random state equal to the one before.
-_SAME = torch.empty(0, dtype=torch.uint8)
-
-
-@dataclass(frozen=True)
-class ReplayRequest:
-    """What to do: from `start` (None: the first action is a reset), `actions`, then one press.
-
-    `press` is one of `PRESSES` with its keyword `arguments`, "redo" with the actions, "script" with
-    those to write as code, or "" for the view alone. With a `plane`, the answer has the surface
-    around `path`, coordinates in it, and with `ahead` also around where the run is going. With
-    `tries_forward` it says what a forward would do next.
-    """
-
-    setup: str
-    loss: str
-    optimizer: str
-    start: Any
-    actions: Any
-    press: str = ""
-    arguments: Any = None
-    plane: Plane | None = None
-    path: np.ndarray | None = None
-    ahead: bool = False
-    tries_forward: bool = False
-
-
-@dataclass(frozen=True)
-class AheadRequest:
-    """Where a run would go from where `at` ends, which names no press; see
-    `TrainingSession.look_ahead`. `start` and `hyper` are written by `to_data`."""
-
-    at: ReplayRequest
-    steps: int
-    seconds: float
-    zero_grad: bool
-    curvature: float
-    start: Any
-    hyper: Any
-    plane: Plane | None = None
-
-
-@dataclass(frozen=True)
-class ReplayAnswer:
-    """`actions` are those of the press; `bases` are [position, snapshot] pairs, where
-    position 0 is before the first action of the request. `track` has what was recorded since
-    the start, or since a reset if `fresh`."""
-
-    view: View
-    track: Track
-    actions: Any = None
-    bases: Any = None
-    fresh: bool = False
-    event: PressEvent | None = None
-    script: str = ""
-    surface: Surface | None = None
-    forward: PressEvent | None = None
-
-
-#: The presses a request may name.
-PRESSES = (
-    *("zero_grad", "forward", "backward", "step", "clip", "schedule", "iterate"),
-    *("perform", "set", "reset", "move"),
-)
 
 
 def replay(
@@ -113,47 +39,44 @@ def replay(
     a press that fails is reported in the answer's event.
     """
     parsed = from_plain(ReplayRequest, request)
+    problem = ProgramProblem(parsed.setup, parsed.loss, limits=Limits(deadline, on_line))
     try:
-        return to_plain(_answer(parsed, progress, Limits(deadline, on_line)))
+        return to_plain(_answer(parsed, problem, progress))
     except ActionFailed as failed:
         raise ProgramRefused(failed.error) from None
 
 
 def _answer(
-    request: ReplayRequest, progress: Callable[[int], None] | None, limits: Limits
+    request: ReplayRequest, problem: ProgramProblem, progress: Callable[[int], None] | None
 ) -> ReplayAnswer:
-    problem = ProgramProblem(request.setup, request.loss, limits=limits)
-    start = None if request.start is None else to_snapshot(request.start, Track())
-    actions: list[Action] = from_data(request.actions)
-    session = TrainingSession.resumed(problem, request.optimizer, start, actions, ANSWER_BYTES)
-    head = 0 if start is None else 1  # a resumed session begins with a reset of its own
-    before = len(session.timeline.actions)
-    event = None
-    if request.press == "redo":
-        session.do_again(from_data(request.arguments))
-    elif request.press in PRESSES:
-        more = {"progress": progress} if request.press == "iterate" else {}
-        event = getattr(session, request.press)(**from_data(request.arguments), **more)
+    start = None if request.start is None else to_snapshot(request.start)
+    actions = from_data(request.actions)
+    session = TrainingSession.resumed(
+        problem, request.optimizer, start, actions, limits.ANSWERED_SNAPSHOT_BYTES
+    )
     timeline = session.timeline
-    bases = {i - head: snapshot for i, snapshot in timeline.bases.items() if i >= before}
+    head = 0 if start is None else 1  # a resumed session begins with a reset of its own
+    before = len(timeline.actions)
+    event = None
+    if request.press is not None:
+        press = Press(**from_data(request.press))
+        event = session.do(press, progress if press.name == "iterate" else None)
+    kept = {i - head: snapshot for i, snapshot in timeline.bases.items() if i >= before}
     answer = ReplayAnswer(
         view=session.view(),
-        actions=to_data(timeline.actions[before:]),
-        bases=from_snapshots(bases),
-        track=session.track,
-        fresh=start is None or timeline.last_reset() > 0,
+        done=len(timeline.actions) - before,
+        bases=from_snapshots(kept),
         event=event,
-        script=script(problem, request.optimizer, from_data(request.arguments))
-        if request.press == "script"
-        else "",
-        surface=None
-        if request.plane is None or request.path is None
-        else session.surface(request.plane, request.path, ahead=request.ahead),
     )
-    if not request.tries_forward:
-        return answer
-    track = deepcopy(session.track)  # as it is before
-    return replace(answer, track=track, forward=session.forward())
+    if request.script is not None:
+        text = script(problem, request.optimizer, from_data(request.script))
+        answer = replace(answer, script=text)
+    if request.plane is not None:
+        surface = session.surface(request.plane, request.path, ahead=request.path_ahead)
+        answer = replace(answer, surface=surface)
+    if request.tries_forward:
+        answer = replace(answer, forward=session.forward())
+    return answer
 
 
 def replay_ahead(
@@ -173,7 +96,7 @@ def replay_ahead(
         ahead = look_ahead(
             ProgramProblem(at.setup, at.loss, limits=Limits(deadline, on_line)),
             at.optimizer,
-            None if at.start is None else to_snapshot(at.start, Track()),
+            None if at.start is None else to_snapshot(at.start),
             from_data(at.actions),
             plane=wanted.plane,
             steps=wanted.steps,
@@ -184,34 +107,3 @@ def replay_ahead(
             hyper=from_data(wanted.hyper),
         )
     return to_plain(ahead)
-
-
-def from_snapshot(snapshot: Snapshot) -> Any:
-    """A snapshot without its track, as plain data."""
-    return to_data({name: getattr(snapshot, name) for name in _SENT})
-
-
-def to_snapshot(data: Any, track: Track) -> Snapshot:
-    """The reverse of `from_snapshot`. ValueError, KeyError or TypeError for other data."""
-    return Snapshot(**from_data(data), track=track)
-
-
-def from_snapshots(snapshots: dict[int, Snapshot]) -> Any:
-    """Several as plain data; a random state (5 kB) is sent only where it changes."""
-    rows, last = [], None
-    for position, snapshot in sorted(snapshots.items()):
-        sent = replace(snapshot, random=_SAME) if snapshot.random is last else snapshot
-        last = snapshot.random
-        rows.append([position, from_snapshot(sent)])
-    return rows
-
-
-def to_snapshots(data: Any, track: Track, view: View) -> list[tuple[int, Snapshot]]:
-    """The reverse of `from_snapshots`. ValueError, KeyError or TypeError for other data, and for
-    other parameters than the `view` has."""
-    snapshots, last = [], _SAME
-    for position, row in data:
-        snapshot = Snapshot(**validate_snapshot(from_data(row), view), track=track)
-        last = snapshot.random if snapshot.random.numel() else last
-        snapshots.append((position, replace(snapshot, random=last)))
-    return snapshots

@@ -6,46 +6,31 @@ epoch is one such call. https://docs.pytorch.org/docs/stable/optim.html#how-to-a
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch.optim import lr_scheduler
 
-from explorer.training.arguments import Argument, split_name, validate_arguments
+from explorer.training.arguments import Argument, CallSpec, call_code, split_name
 from explorer.training.history import copy_tensors
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler."
 
 
-@dataclass(frozen=True)
-class SchedulerSpec:
-    """All that the project knows of a scheduler.
-
-    `arguments` are those of its constructor that a reader may set. `formula` is LaTeX: η is the
-    learning rate, t counts the calls of `scheduler.step()`. `link` says where it comes from.
-    """
-
-    name: str
-    title: str
-    arguments: dict[str, Argument]
-    formula: str
-    link: str
+class SchedulerSpec(CallSpec):
+    """A scheduler. In its formula η is the learning rate, t counts the calls of
+    `scheduler.step()`."""
 
     #: Whether `step` takes the loss.
     needs_loss = False
 
-    def validate(self, given: Mapping[str, Any], optimizer: Any) -> dict[str, Any]:
-        """All arguments: those given, and defaults for the others.
-
-        `optimizer` has been made for nothing else. ValueError, with a sentence, for arguments that
-        make no sense or that torch refuses.
-        """
-        settings = validate_arguments(self.name, self.arguments, given)
+    def validate_for(self, optimizer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments, for an optimizer that has been made for nothing else. ValueError, with a
+        sentence, also for those that torch refuses."""
+        settings = self.validate(given)
         if "cycle_momentum" in settings:
             settings["cycle_momentum"] &= not {"momentum", "betas"}.isdisjoint(optimizer.defaults)
         try:
@@ -99,11 +84,9 @@ class _WarmupSpec(SchedulerSpec):
 
 
 def _call(make: Any, settings: Mapping[str, Any]) -> str:
-    """The call of a constructor, without the arguments that have torch's default."""
-    usual = inspect.signature(make).parameters
+    """The call of a constructor."""
     shown = {name: list(v) if isinstance(v, tuple) else v for name, v in settings.items()}
-    parts = [f"{name}={v!r}" for name, v in shown.items() if v != usual[name].default]
-    return f"torch.optim.lr_scheduler.{make.__name__}({', '.join(['optimizer', *parts])})"
+    return f"torch.optim.lr_scheduler.{call_code(make, 'optimizer', shown)}"
 
 
 _GAMMA = {"gamma": Argument("the factor that lr is multiplied by", 0.1)}
@@ -170,7 +153,7 @@ _SPECS = (
             "max_lr": Argument("the highest lr; the lr of the optimizer is not used", 0.1),
             "total_steps": Argument("steps in all; there can be no more", 100, low=1),
             "pct_start": Argument("the part of the steps in which lr rises", 0.3, high=1.0),
-            "anneal_strategy": Argument("the shape of the curve", "cos", options=("cos", "linear")),
+            "anneal_strategy": Argument("the shape of the curve", "cos", choices=("cos", "linear")),
             "cycle_momentum": Argument("momentum, or the first beta, falls as lr rises", True),
             "base_momentum": Argument("the lowest momentum", 0.85, high=0.9999, above=True),
             "max_momentum": Argument("the highest momentum", 0.95, high=0.9999, above=True),
@@ -189,13 +172,13 @@ _SPECS = (
         "ReduceLROnPlateau: multiply when the loss no longer falls",
         {
             "mode": Argument(
-                "whether the loss is to fall or to rise", "min", options=("min", "max")
+                "whether the loss is to fall or to rise", "min", choices=("min", "max")
             ),
             "factor": Argument("the factor that lr is multiplied by", 0.1, high=1.0),
             "patience": Argument("steps without a better loss that are accepted", 10),
             "threshold": Argument("how much better a loss has to be", 1e-4),
             "threshold_mode": Argument(
-                "threshold as a part of the loss, or as a difference", "rel", options=("rel", "abs")
+                "threshold as a part of the loss, or as a difference", "rel", choices=("rel", "abs")
             ),
             "cooldown": Argument("steps after a change in which nothing is counted", 0),
             "min_lr": Argument("the lowest lr", 0.0),
@@ -240,7 +223,7 @@ def validate_scheduler(given: Any, make_optimizer: Callable[[], Any]) -> dict[st
         raise ValueError('A scheduler is given as {"name": "StepLR", "step_size": 30}.')
     name, arguments = split_name(given)
     spec = scheduler_spec(name)
-    return {"name": spec.name, **spec.validate(arguments, make_optimizer())}
+    return {"name": spec.name, **spec.validate_for(make_optimizer(), arguments)}
 
 
 class Schedule:

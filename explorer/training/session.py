@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from explorer import limits
 from explorer.program import ProgramError, ProgramRefused
 from explorer.training import explain
 from explorer.training.arguments import validate_count
-from explorer.training.curvature import Curvature
+from explorer.training.child import Child, InChild
 from explorer.training.derivation import Update
-from explorer.training.extent import extend_ahead
-from explorer.training.groups import adapt_groups, validate_change
-from explorer.training.history import STEP, Action, Snapshot, Timeline, Track, press_title, to_numpy
-from explorer.training.landscape import SURFACE_SECONDS, Surface, surface_around
-from explorer.training.live_session import ActionFailed, LiveSession
-from explorer.training.lookahead import SECONDS, STEPS, Ahead, look_ahead
+from explorer.training.history import (
+    FORWARD,
+    STEP,
+    Action,
+    Press,
+    Snapshot,
+    Timeline,
+    Track,
+    press_title,
+    to_numpy,
+)
+from explorer.training.landscape import Surface, extend_ahead, surface_around
+from explorer.training.lookahead import STEPS, Ahead, look_ahead
+from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.options import to_options, to_start
+from explorer.training.options import (
+    adapt_groups,
+    after_change,
+    to_options,
+    to_start,
+    validate_change,
+)
 from explorer.training.planes import Plane
 from explorer.training.problem import Problem, validate_seed
-from explorer.training.recording import MOST_ACTIONS, Recording
 from explorer.training.script import script
+from explorer.training.stability import Curvature
 from explorer.training.views import (
     ParameterView,
     Point,
@@ -33,13 +49,9 @@ from explorer.training.views import (
     View,
     derive_update,
     make_view,
-    nothing_to_do,
     to_point,
     view_parameters,
 )
-
-#: Memory for the points a session can return to.
-HISTORY_BYTES = 64 * 2**20
 
 
 class TrainingSession:
@@ -54,6 +66,9 @@ class TrainingSession:
     own, such as [{"parameters": ["b"], "lr": 0.01}]. ValueError, with a sentence, for settings
     that make no sense; `ProgramRefused` when the problem cannot be built. One session belongs to
     one reader, and to one thread at a time.
+
+    `where` is where the calls are made: in this process, or by a `Child` that is asked for each
+    press, for a program that must not run here. A press whose child dies changes nothing.
     """
 
     def __init__(
@@ -67,16 +82,14 @@ class TrainingSession:
         scheduler: Mapping[str, Any] | None = None,
         clip: Mapping[str, Any] | None = None,
         groups: Sequence[Mapping[str, Any]] | None = None,
-        history_bytes: int = HISTORY_BYTES,
+        where: Child | None = None,
+        history_bytes: int = limits.SESSION_BYTES,
         **hyper: Any,
     ) -> None:
         settings = optimizer_spec(optimizer).validate(hyper if lr is None else {"lr": lr, **hyper})
         options = to_options(optimizer, settings, start, scheduler, clip, groups)
-        self._open(problem, optimizer, history_bytes)
-        try:
-            self._recording.do(("reset", (validate_seed(seed), settings, options)))
-        except ActionFailed as failed:
-            raise ValueError(failed.error.message) from None
+        self._open(problem, optimizer, where, history_bytes)
+        self._place.begin(("reset", (validate_seed(seed), settings, options)))
 
     @classmethod
     def resumed(
@@ -85,7 +98,7 @@ class TrainingSession:
         optimizer: str,
         start: Snapshot | None,
         actions: Iterable[Action],
-        history_bytes: int = HISTORY_BYTES,
+        history_bytes: int = limits.SESSION_BYTES,
     ) -> TrainingSession:
         """Continue from a snapshot by doing `actions` again.
 
@@ -93,47 +106,48 @@ class TrainingSession:
         first action is a reset. What came before cannot be undone.
         """
         session = cls.__new__(cls)
-        session._open(problem, optimizer, history_bytes)
-        if start is not None:
-            again = (start.seed, start.hyper, start.options)
-            session.timeline.actions.append(("reset", again))
-            session.timeline.keep(start)
-            session._live.restore(start)
-        for action in actions:
-            session._recording.do(action)
+        session._open(problem, optimizer, None, history_bytes)
+        assert isinstance(session._place, Here)
+        session._place.resume(start, actions)
         return session
 
-    def _open(self, problem: Problem, optimizer: str, history_bytes: int) -> None:
-        self.problem = problem
-        self._recording = Recording(LiveSession(problem, optimizer), Timeline(history_bytes))
-        self._live, self.timeline = self._recording.live, self._recording.timeline
-        self._undone: list[list[Action]] = []
+    def _open(
+        self, problem: Problem, optimizer: str, where: Child | None, history_bytes: int
+    ) -> None:
+        self.problem, self.optimizer, self.where = problem, optimizer, where
+        self.timeline = Timeline(history_bytes)
+        self._undone: list[tuple[Action, ...]] = []
+        self._place: Here | InChild = (
+            Here(problem, optimizer, self.timeline)
+            if where is None
+            else InChild(problem, optimizer, self.timeline, where)
+        )
 
     # -- the presses ---------------------------------------------------------------------------
 
     def zero_grad(self, set_to_none: bool = True) -> PressEvent:
         """`optimizer.zero_grad(set_to_none=…)`"""
-        return self._press("zero_grad", set_to_none)
+        return self.do(Press("zero_grad", (("zero_grad", set_to_none),)))
 
     def forward(self) -> PressEvent:
         """Compute the loss; its graph is kept until the next forward."""
-        return self._press("forward", None)
+        return self.do(Press("forward", (("forward", None),)))
 
     def backward(self) -> PressEvent:
         """`loss.backward()`: adds to `.grad` and frees the graph."""
-        return self._press("backward", None)
+        return self.do(Press("backward", (("backward", None),)))
 
     def step(self) -> PressEvent:
         """`optimizer.step()`."""
-        return self._press("step", None)
+        return self.do(Press("step", (("step", None),)))
 
     def clip(self) -> PressEvent:
         """The call that was chosen as `clip`, which changes every `.grad`."""
-        return self._press("clip", None)
+        return self.do(Press("clip", (("clip", None),)))
 
     def schedule(self) -> PressEvent:
         """`scheduler.step()`, with the last loss where the scheduler takes one."""
-        return self._press("schedule", None)
+        return self.do(Press("schedule", (("schedule", None),)))
 
     def iterate(
         self,
@@ -142,23 +156,24 @@ class TrainingSession:
         zero_grad: bool = True,
         seconds: float = math.inf,
         until_trouble: bool = False,
-        progress: Callable[[int], None] | None = None,
     ) -> PressEvent:
         """zero_grad, forward, backward, (clip,) step and (schedule), `n` times; one press for
         `undo`.
 
         Without `zero_grad` gradients accumulate, as in a loop that forgets it. After `seconds` at
         most one more is done; with `until_trouble` none after the one in which the run first became
-        infinite or NaN. `progress` is called with the number done, about fifty times. An
-        iteration that fails leaves the state after the one before.
+        infinite or NaN. An iteration that fails leaves the state after the one before.
         """
-        start = len(self.timeline.actions)
-        many = min(validate_count(n), MOST_ACTIONS + 1)
-        done, error = self._recording.do_all(
-            [("iteration", zero_grad)] * many, seconds, progress, until_trouble
+        return self.do(
+            Press(
+                "iterate",
+                (("iteration", zero_grad),),
+                times=validate_count(n),
+                seconds=seconds,
+                until_trouble=until_trouble,
+                whole=False,
+            )
         )
-        message = explain.describe_iterations(self._live, n if error else done, done)
-        return self._done(start, PressEvent("iterate", message, error))
 
     def perform(self, actions: Sequence[Action], *, seconds: float = math.inf) -> PressEvent:
         """Do recorded actions in order; one press for `undo`.
@@ -166,119 +181,122 @@ class TrainingSession:
         After `seconds` at most one more is done. One that fails leaves the state after the one
         before, and the event says why.
         """
-        start = len(self.timeline.actions)
-        done, error = self._recording.do_all(actions, seconds)
-        return self._done(start, PressEvent("perform", f"Did {done} of {len(actions)}.", error))
+        return self.do(Press("perform", tuple(actions), seconds=seconds, whole=False))
+
+    def repeat(self, actions: Sequence[Action], starts: Sequence[int]) -> PressEvent:
+        """Do recorded actions; a press begins at each of `starts`, positions in `actions`. If one
+        fails, nothing is changed."""
+        return self.do(Press("repeat", tuple(actions), starts=tuple(starts)))
 
     def set(self, *, group: int = 0, **hyper: Any) -> PressEvent:
         """Change hyperparameters from the next step on, of the first group of parameters or
         another; everything else stays."""
-        live = self._live
-        settings = [live.hyper, *(other.hyper for other in live.groups())]
         try:
-            change = validate_change(live.spec, settings, group, hyper)
+            spec = optimizer_spec(self.optimizer)
+            change = validate_change(spec, self._place.settings(), group, hyper)
         except ValueError as error:
-            return PressEvent("set", str(error), ProgramError(str(error)))
-        return self._press("set", change)
+            return PressEvent.failed("set", str(error))
+        return self.do(Press("set", (("set", change),)))
 
     def reset(self, seed: int | None = None) -> PressEvent:
         """Start again where the run began; hyperparameters stay as they are.
 
         With a `seed`, start from the problem's own values for it.
         """
-        live, options = self._live, dict(self._live.options)
+        chosen, options = self._chosen()
         if seed is not None:
             options.pop("start", None)
-        seed = live.seed if seed is None else validate_seed(seed)
-        return self._press("reset", (seed, dict(live.chosen), options))
+        seed = self.seed if seed is None else validate_seed(seed)
+        return self.do(Press("reset", (("reset", (seed, chosen, options)),)))
 
     def move(self, values: Mapping[str, Any]) -> PressEvent:
         """Put parameters elsewhere, by name; the others stay where they are.
 
         A new run begins there, with an optimizer that has no state.
         """
-        live = self._live
-        now = {name: p.detach().clone() for name, p in live.instance.parameters.items()}
         try:
-            start = {**now, **to_start(values)}
+            start = to_start({**self._place.values(), **values})
         except ValueError as error:
-            return PressEvent("move", str(error), ProgramError(str(error)))
-        options = {**live.options, "start": start}
-        return self._press("move", (live.seed, dict(live.chosen), options))
+            return PressEvent.failed("move", str(error))
+        chosen, options = self._chosen()
+        return self.do(Press("move", (("move", (self.seed, chosen, {**options, "start": start})),)))
 
     def undo(self) -> PressEvent:
         """Undo the last press: parameters, gradients, optimizer state, graph, everything."""
         if not self.timeline.presses:
-            return nothing_to_do("undo", "There is nothing to undo.")
+            return PressEvent.failed("undo", "There is nothing to undo.")
         start = self.timeline.presses[-1]
-        undone = self.timeline.actions[start:]
-        self._recording.return_to(start)
+        undone = tuple(self.timeline.actions[start:])
+        try:
+            self._place.return_to(start)
+        except ProgramRefused as refused:
+            return PressEvent.failed("undo", refused.error)
         self._undone.append(undone)
         return PressEvent("undo", f"Undid {press_title(undone)}.")
 
     def redo(self) -> PressEvent:
         """Redo what the last undo undid; it gives the same numbers."""
         if not self._undone:
-            return nothing_to_do("redo", "There is nothing to redo.")
-        actions = self._undone.pop()
-        self.do_again(actions)
-        return PressEvent("redo", f"Redid {press_title(actions)}.")
+            return PressEvent.failed("redo", "There is nothing to redo.")
+        event = self.do(Press("redo", self._undone[-1]))
+        if event.ok:
+            self._undone.pop()
+        return event
+
+    def return_to(self, count: int) -> PressEvent:
+        """Return to the state after so many actions since the reset; it cannot be redone."""
+        try:
+            self._place.return_to(self.timeline.last_reset() + 1 + count)
+        except ProgramRefused as refused:
+            return PressEvent.failed("return", refused.error)
+        return PressEvent("return", "")
 
     def join(self, first: int) -> None:
         """Make one press of all from the `first`-th on: what one `undo` takes back."""
         del self.timeline.presses[first + 1 :]
 
-    def do_again(self, actions: list[Action]) -> None:
-        """Do recorded actions as one press. Raises whatever they raise."""
-        self.timeline.presses.append(len(self.timeline.actions))
-        for action in actions:
-            self._recording.do(action)
+    def do(self, press: Press, progress: Callable[[int], None] | None = None) -> PressEvent:
+        """Do a press where this session's calls are made, and remember what `undo` takes back.
 
-    def repeat(self, actions: Sequence[Action], starts: Sequence[int]) -> PressEvent:
-        """Do recorded actions; a press begins at each of `starts`, positions in `actions`. If one
-        fails, nothing is changed."""
+        `progress` is called here with the number of actions done, about fifty times.
+        """
         before = len(self.timeline.actions)
-        last = max((i for i, (name, _) in enumerate(actions) if name in STEP), default=-1)
         try:
-            for i, action in enumerate(actions):
-                self._recording.make_room()
-                self._recording.do(action, remember=i >= last)
-        except (ActionFailed, ProgramRefused) as failed:
-            self._recording.return_to(before)
-            return PressEvent("repeat", failed.error.message, failed.error)
-        self.timeline.presses += [before + start for start in starts]
-        self._undone.clear()
-        return PressEvent("repeat", "")
+            event = self._place.do(press, progress)
+        except ProgramRefused as refused:  # a child that does not answer
+            return PressEvent.failed(press.name, refused.error)
+        if len(self.timeline.actions) > before:
+            self.timeline.presses += [before + start for start in press.starts]
+            if press.name != "redo":
+                self._undone.clear()
+        return event
 
     # -- the state ----------------------------------------------------------------------------
 
     @property
     def parameters(self) -> dict[str, ParameterView]:
         """Every parameter by name, with value, gradient, last update and optimizer state."""
-        return view_parameters(self._live)
+        return self._place.parameters()
 
     @property
     def track(self) -> Track:
         """What the curves show."""
-        return self._live.track
+        return self._place.track
 
     @property
     def losses(self) -> list[float]:
         """One loss per forward since the reset."""
-        return list(self._live.track.losses)
-
-    @property
-    def optimizer(self) -> str:
-        return self._live.spec.name
+        return list(self.track.loss.values)
 
     @property
     def hyper(self) -> dict[str, Any]:
         """The hyperparameters the next step uses."""
-        return dict(self._live.hyper)
+        return dict(self._place.settings()[0])
 
     @property
     def seed(self) -> int:
-        return self._live.seed
+        (_, (seed, _, _)), *_ = self.actions
+        return int(seed)
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -290,17 +308,34 @@ class TrainingSession:
         """What each press has done since the last reset."""
         return self.timeline.presses_since_reset()
 
+    @property
+    def first_forward(self) -> PressEvent | None:
+        """What a first forward would do, if it was tried: see `Child`."""
+        return self._place.first_forward
+
+    def _chosen(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The hyperparameters and options that a reader has chosen: those of the reset, and what
+        was set since."""
+        (_, (_, hyper, options)), *others = self.actions
+        hyper, options = dict(hyper), dict(options)
+        for name, change in others:
+            if name == "set":
+                hyper, options = after_change(hyper, options, change)
+        return hyper, options
+
     def view(self) -> View:
         """Everything a page shows."""
-        return make_view(self._live, len(self.timeline.presses), len(self._undone))
+        undoable, redoable = len(self.timeline.presses), len(self._undone)
+        return replace(self._place.view(), undoable=undoable, redoable=redoable)
 
     def last_update(self, name: str) -> Update | None:
-        """The arithmetic of the last step for one parameter; None if it had no gradient."""
-        return derive_update(self._live.spec, self._live.last_step, name)
+        """The arithmetic of the last step for one parameter; None if it had no gradient, or is
+        not known here in full."""
+        return self._place.update(name, last=True)
 
     def next_update(self, name: str) -> Update | None:
         """The arithmetic of a step taken now; None without a gradient."""
-        return derive_update(self._live.spec, self._live.step_input(), name)
+        return self._place.update(name, last=False)
 
     def points(self) -> tuple[Point, ...]:
         """Where the run has been since the reset, the present last.
@@ -308,16 +343,17 @@ class TrainingSession:
         Before each forward there is one; of long runs and large problems not all are kept.
         """
         past = map(to_point, self.timeline.snapshots())
-        now = {name: to_numpy(p) for name, p in self._live.instance.parameters.items()}
-        return (*past, Point(self.track.steps, now))
+        return (*past, Point(self.track.steps, self._place.values()))
 
     def new_session(self, optimizer: str, hyper: Mapping[str, Any]) -> TrainingSession:
         """A new session on the same problem and seed."""
+        _, options = self._chosen()
         return TrainingSession(
             self.problem,
             optimizer,
             seed=self.seed,
-            **adapt_groups(self._live.options, optimizer_spec(optimizer)),
+            **adapt_groups(options, optimizer_spec(optimizer)),
+            where=self.where and replace(self.where, tries_forward=False),
             history_bytes=self.timeline.limit,
             **hyper,
         )
@@ -327,7 +363,7 @@ class TrainingSession:
         plane: Plane | None = None,
         *,
         steps: int = STEPS,
-        seconds: float = SECONDS,
+        seconds: float = limits.AHEAD_SECONDS,
         start: Mapping[str, Any] | None = None,
         zero_grad: bool = True,
         curvature: Curvature | float = 0.0,
@@ -341,16 +377,8 @@ class TrainingSession:
         it is. ValueError for settings that make no sense, and ProgramRefused where nothing can be
         computed.
         """
-        snapshot, actions = self._live.capture(), list[Action]()
-        if snapshot is None:  # the problem's state cannot be copied: do it again
-            last = self.timeline.start_for(len(self.timeline.actions))
-            snapshot, actions = self.timeline.bases.get(last), self.timeline.actions[last:]
         known = curvature if isinstance(curvature, Curvature) else None
-        ahead = look_ahead(
-            self.problem,
-            self.optimizer,
-            snapshot,
-            actions,
+        ahead = self._place.look_ahead(
             plane=plane,
             steps=steps,
             seconds=seconds,
@@ -367,30 +395,129 @@ class TrainingSession:
         """The loss on a plane around these coordinates (n, 2) in it, or those of the run; coarser
         where a loss takes long. With `ahead`, also around where the run is going."""
         path = plane.place(self.points()) if path is None else path
-        path = extend_ahead(self, plane, path) if ahead else path
-        return surface_around(self.problem, plane, path, seed=self.seed, seconds=SURFACE_SECONDS)
+        if ahead and self.where is None:  # a child does both at once
+            path = extend_ahead(self, plane, path)
+        return self._place.surface(plane, path, ahead)
 
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""
-        return script(self.problem, self._live.spec.name, self.actions)
+        return self._place.script(self.actions)
 
-    # -- recording ----------------------------------------------------------------------------
 
-    def _press(self, name: str, argument: Any) -> PressEvent:
-        start = len(self.timeline.actions)
+class Here:
+    """The calls of a session made in this process, each recorded in its timeline."""
+
+    first_forward: PressEvent | None = None
+
+    def __init__(self, problem: Problem, optimizer: str, timeline: Timeline) -> None:
+        self.problem, self.optimizer, self.timeline = problem, optimizer, timeline
+        self.loop = TrainingLoop(problem, optimizer)
+
+    def begin(self, reset: Action) -> None:
+        """Do the first action; ValueError for options that do not fit the problem."""
         try:
-            self._recording.make_room()
-            self._recording.do((name, argument))
-        except (ActionFailed, ProgramRefused) as failed:  # a new seed may fail to build
-            self._recording.return_to(start)
-            return PressEvent(name, failed.error.message, failed.error)
-        return self._done(
-            start, PressEvent(name, explain.describe_press(self._live, name, argument))
-        )
+            self._record(reset)
+        except ActionFailed as failed:
+            raise ValueError(failed.error.message) from None
 
-    def _done(self, start: int, event: PressEvent) -> PressEvent:
-        """Close the press that began at `start`; one that did nothing is not recorded."""
-        if len(self.timeline.actions) > start:
-            self.timeline.presses.append(start)
-            self._undone.clear()
-        return event
+    def resume(self, start: Snapshot | None, actions: Iterable[Action]) -> None:
+        """See `TrainingSession.resumed`."""
+        if start is not None:
+            chosen = start.schedule.get("chosen", start.hyper)
+            self.timeline.actions.append(("reset", (start.seed, chosen, start.options)))
+            self.timeline.keep(start)
+            self.loop.restore(start)
+        for action in actions:
+            self._record(action)
+
+    def do(self, press: Press, progress: Callable[[int], None] | None = None) -> PressEvent:
+        """Do the actions of a press, as far as they can be done."""
+        done, error = self._do_all(press, progress)
+        return PressEvent(press.name, explain.describe_press(self.loop, press, done, error), error)
+
+    def _do_all(
+        self, press: Press, progress: Callable[[int], None] | None
+    ) -> tuple[int, ProgramError | None]:
+        """How many actions were done, and why not all."""
+        actions = press.first(limits.MOST_ACTIONS + 1)
+        start, end = len(self.timeline.actions), time.perf_counter() + press.seconds
+        last_step = max((i for i, (name, _) in enumerate(actions) if name in STEP), default=-1)
+        until_trouble = press.until_trouble and not self.track.trouble
+        for done, action in enumerate(actions):
+            is_last = done == len(actions) - 1 or time.perf_counter() > end
+            # Only the arithmetic of the last step is shown; to remember it takes time.
+            is_repeated = not is_last and (
+                done < last_step
+                if press.whole
+                else action[0] == actions[done + 1][0] == "iteration"
+            )
+            try:
+                if len(self.timeline.actions) >= limits.MOST_ACTIONS:
+                    message = f"A session can hold at most {limits.MOST_ACTIONS:,} actions."
+                    raise ActionFailed(ProgramError(message, hint="Start a new session."))
+                self._record(action, remember=not is_repeated)
+            except (ActionFailed, ProgramRefused) as failed:  # a new seed may fail to build
+                kept = 0 if press.whole else done
+                self.return_to(start + kept)
+                return kept, failed.error
+            if progress is not None and (done + 1) % -(-len(actions) // 50) == 0:
+                progress(done + 1)
+            if until_trouble and self.track.trouble:
+                if is_repeated:  # it is the last, whose arithmetic is remembered
+                    self.return_to(start + done)
+                    self._record(action)
+                return done + 1, None
+            if is_last:
+                return done + 1, None
+        return 0, None
+
+    def _record(self, action: Action, remember: bool = True) -> None:
+        """Do one action and record it; `ActionFailed` leaves the record as it was."""
+        if action[0] in FORWARD and (snapshot := self.loop.capture()) is not None:
+            self.timeline.keep(snapshot)
+        self.loop.do(action, remember)
+        self.timeline.actions.append(action)
+
+    def return_to(self, position: int) -> None:
+        """Return to the state before `actions[position]`, and forget what came after."""
+        timeline = self.timeline
+        start = timeline.start_for(position)
+        timeline.cut(position)
+        if start in timeline.bases:
+            self.loop.restore(timeline.bases[start])
+        for action in timeline.actions[start:]:
+            self.loop.do(action)
+
+    @property
+    def track(self) -> Track:
+        return self.loop.track
+
+    def settings(self) -> list[dict[str, Any]]:
+        return self.loop.settings()
+
+    def values(self) -> dict[str, np.ndarray]:
+        return {name: to_numpy(p) for name, p in self.loop.instance.parameters.items()}
+
+    def parameters(self) -> dict[str, ParameterView]:
+        return view_parameters(self.loop)
+
+    def view(self) -> View:
+        return make_view(self.loop)
+
+    def update(self, name: str, *, last: bool) -> Update | None:
+        step = self.loop.last_step if last else self.loop.step_input()
+        return derive_update(self.loop.spec, step, name)
+
+    def look_ahead(self, **wanted: Any) -> Ahead:
+        snapshot, actions = self.loop.capture(), list[Action]()
+        if snapshot is None:  # the problem's state cannot be copied: do it again
+            last = self.timeline.start_for(len(self.timeline.actions))
+            snapshot, actions = self.timeline.bases.get(last), self.timeline.actions[last:]
+        return look_ahead(self.problem, self.optimizer, snapshot, actions, **wanted)
+
+    def surface(self, plane: Plane, path: np.ndarray, ahead: bool) -> Surface:
+        seed = self.loop.seed
+        return surface_around(self.problem, plane, path, seed=seed, seconds=limits.SURFACE_SECONDS)
+
+    def script(self, actions: Sequence[Action]) -> str:
+        return script(self.problem, self.optimizer, actions)

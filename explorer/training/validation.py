@@ -13,20 +13,18 @@ from torch import Tensor
 from explorer import limits
 from explorer.trace.validation import require, validate
 from explorer.training.clipping import CLIPPING, Clip
-from explorer.training.curvature import WHOLE, Curvature
 from explorer.training.derivation import Update
-from explorer.training.history import RESET, Action, Track
 from explorer.training.landscape import Surface
-from explorer.training.live_session import CALLS
 from explorer.training.lookahead import Ahead
+from explorer.training.loop import ACTIONS
 from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.schedulers import SCHEDULERS
+from explorer.training.stability import WHOLE, Curvature
 from explorer.training.views import ParameterView, View
 
-#: The options of a reset; what a graph may be; what is said of each press.
-OPTIONS = frozenset({"start", "scheduler", "clip", "groups"})
+#: What a graph may be; what is said of each press.
 _GRAPHS = frozenset({"none", "live", "freed"})
-_PREVIEWS = frozenset(CALLS.keys() - {"set", "move"})
+_PREVIEWS = frozenset(ACTIONS.keys() - {"set", "move"})
 #: The types of a snapshot's fields, as they arrive, and of its mark.
 _SNAPSHOT: dict[str, type] = {
     "seed": int, "parameters": dict, "grads": dict, "optimizer": dict, "state": dict,
@@ -39,38 +37,46 @@ def validate_view(view: View, spec: OptimizerSpec) -> None:
     """Raises ValueError for a view that cannot be drawn."""
     validate(view, elements=2 * limits.MOST_STEPPED_ELEMENTS)  # a complex number is two
     require(view.optimizer == spec.name, "optimizer")
-    for settings in (view.hyper, view.chosen):
-        require(spec.validate(settings).keys() == settings.keys(), "hyper")
-    for group in view.groups:
-        require(spec.validate(group.hyper).keys() == group.hyper.keys(), "groups")
-        require(bool(group.parameters) and {*group.parameters} < view.parameters.keys(), "groups")
-    require(view.graph in _GRAPHS and view.previews.keys() >= _PREVIEWS, "previews")
-    require(view.loss is None or view.loss.size == 1, "loss")
-    require(view.steps >= 0 and view.passes >= 0, "steps")
-    require(view.start is None or view.start.keys() <= view.parameters.keys(), "start")
-    ids = {node.id for node in view.nodes}
-    require(len(ids) == len(view.nodes), "nodes")
-    require(all(edge.source in ids and edge.target in ids for edge in view.edges), "edges")
+    _validate_settings(view, spec)
+    require(view.graph.state in _GRAPHS and view.previews.keys() >= _PREVIEWS, "previews")
+    require(view.loss.value is None or view.loss.value.size == 1, "loss")
+    require(view.loss.batch is None, "batch")  # a reader's own program has none
+    require(view.track.steps >= 0 and view.track.passes >= 0, "steps")
+    for curve in view.track.curves():
+        require(len(curve.values) == len(curve.steps), "curves")
+    ids = {node.id for node in view.graph.nodes}
+    require(len(ids) == len(view.graph.nodes), "nodes")
+    edges = view.graph.edges
+    require(all(edge.source in ids and edge.target in ids for edge in edges), "edges")
     first = next(iter(view.parameters.values()), None)
     require(first is not None and first.value.size > 0, "parameters")  # the one shown first
     for name, parameter in view.parameters.items():
         require(parameter.name == name, "parameters")
         _validate_parameter(parameter)
-    for updates in (view.last, view.next):
-        require(updates.keys() <= view.parameters.keys(), "last")
+    for updates in (view.step.last, view.step.next):
+        require(updates.keys() <= view.parameters.keys(), "step")
         for name, update in updates.items():
             _validate_update(update, view.parameters[name].value)
-    require(view.batch is None, "batch")  # a reader's own program has none
-    require(len(view.lrs) == len(view.lr_steps), "lrs")
-    require(view.scheduler in {"", *SCHEDULERS} and view.clip in {"", *CLIPPING}, "scheduler")
-    for clip in (view.last_clip, view.next_clip):
+    require(view.clip.name in {"", *CLIPPING}, "clip")
+    for clip in (view.clip.last, view.clip.next):
         if clip is not None:
             _validate_clip(clip, view)
 
 
+def _validate_settings(view: View, spec: OptimizerSpec) -> None:
+    settings = view.settings
+    for hyper in (settings.hyper, settings.chosen):
+        require(spec.validate(hyper).keys() == hyper.keys(), "hyper")
+    for group in settings.groups:
+        require(spec.validate(group.hyper).keys() == group.hyper.keys(), "groups")
+        require(bool(group.parameters) and {*group.parameters} < view.parameters.keys(), "groups")
+    require(settings.start is None or settings.start.keys() <= view.parameters.keys(), "start")
+    require(settings.scheduler in {"", *SCHEDULERS}, "scheduler")
+
+
 def _validate_clip(clip: Clip, view: View) -> None:
     """All numbers of its lines are single ones, or shaped like the gradient or flat."""
-    require(clip.name == view.clip and bool(clip.grads), "clip")
+    require(clip.name == view.clip.name and bool(clip.grads), "clip")
     require(clip.before.keys() == clip.grads.keys() <= view.parameters.keys(), "clip")
     require(all(line.value.shape == () for line in clip.lines), "lines")
     for name, line in clip.grads.items():
@@ -146,26 +152,6 @@ def _curvature_arrays(curvature: Curvature) -> list[np.ndarray]:
         require(gradient.shape == (0,) and values.size == 1, "gradient")
         require(not curvature.is_constant, "is_constant")
     return [values, gradient]
-
-
-def validate_track(track: Track) -> Track:
-    """Raises ValueError for lists that do not belong together."""
-    require(len(track.losses) == len(track.loss_steps), "losses")
-    require(len(track.norms) == len(track.norm_steps), "norms")
-    require(len(track.lrs) == len(track.lr_steps), "lrs")
-    return track
-
-
-def validate_actions(actions: Any) -> list[Action]:
-    """Raises ValueError for what is no list of actions."""
-    require(type(actions) is list, "actions")
-    for action in actions:
-        require(type(action) is tuple and len(action) == 2 and action[0] in CALLS, "actions")
-        if action[0] in RESET:
-            require(type(action[1]) is tuple, "actions")
-            require([type(part) for part in action[1]] == [int, dict, dict], "actions")
-            require(action[1][2].keys() <= OPTIONS, "options")
-    return list(actions)
 
 
 def validate_snapshot(data: Any, view: View) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from explorer import limits
 from explorer.program import ProgramError
@@ -16,11 +19,10 @@ from explorer.training import explain
 from explorer.training.batches import Batch
 from explorer.training.clipping import Clip, derive_clip
 from explorer.training.derivation import Update
-from explorer.training.groups import Group
-from explorer.training.history import Snapshot, to_numpy
-from explorer.training.live_session import LiveSession
+from explorer.training.history import Snapshot, StepInput, Track, to_numpy
+from explorer.training.loop import TrainingLoop
 from explorer.training.optimizer_spec import RULE_ERRORS, OptimizerSpec
-from explorer.training.step_input import StepInput, read_buffers
+from explorer.training.options import Group
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,11 @@ class PressEvent:
     def ok(self) -> bool:
         return self.error is None
 
-
-def nothing_to_do(action: str, message: str) -> PressEvent:
-    """The event of a press for which there was nothing to do."""
-    return PressEvent(action, message, ProgramError(message))
+    @classmethod
+    def failed(cls, action: str, error: ProgramError | str) -> PressEvent:
+        """The event of a press that changed nothing."""
+        error = ProgramError(error) if isinstance(error, str) else error
+        return cls(action, error.message, error)
 
 
 @dataclass(frozen=True)
@@ -69,108 +72,125 @@ class Point:
 
 
 @dataclass(frozen=True)
-class View:
-    """A session at one moment.
+class SettingsView:
+    """`hyper` are the settings of the next step, `groups` those of parameters that are not in the
+    first group; `chosen` are those that a reader has set: a scheduler changes the former.
+    `scheduler` is the name of the one chosen, or empty; `start` are the values from which the run
+    began, None for the problem's own."""
 
-    `steps` counts the steps since the reset, `passes` the backward passes summed in `.grad`.
-    `graph` is "none", "live" (after forward) or "freed" (after backward); `nodes` and `edges` are
-    those of the last forward, of which `loss` is the output. `losses[i]` was computed after
-    `loss_steps[i]` steps; likewise `norms`, the gradient's Euclidean norm after each backward, and
-    `lrs`, the learning rate of each step. `scheduler` and `clip` are the names of those chosen, or
-    empty; `last_clip` is the arithmetic of the last clipping since forward, `next_clip` of one now.
-    `batch` are the samples of the last loss, None where it takes all of them. `hyper` are the
-    settings of the next step (`groups` those of parameters that are not in the first group),
-    `chosen` those that a reader has set: a scheduler changes the former.
-    `start` are the values from which the run began, None for the problem's own.
-    `trouble` says where the run became infinite or NaN. `previews` says what each press would do.
-    `last` is the arithmetic of the last step and `next` that of a step now, for the parameters that
-    have a gradient; of parameters with more than `records.WHOLE` elements they hold the first of
-    these, flattened.
-    """
-
-    seed: int
-    optimizer: str
     hyper: dict[str, Any]
-    groups: tuple[Group, ...]
     chosen: dict[str, Any]
-    steps: int
-    passes: int
-    graph: str
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    loss: np.ndarray | None
-    parameters: dict[str, ParameterView]
-    losses: tuple[float, ...]
-    loss_steps: tuple[int, ...]
-    norms: tuple[float, ...]
-    norm_steps: tuple[int, ...]
-    lrs: tuple[float, ...]
-    lr_steps: tuple[int, ...]
+    groups: tuple[Group, ...]
     scheduler: str
-    clip: str
-    last_clip: Clip | None
-    next_clip: Clip | None
-    batch: Batch | None
     start: dict[str, np.ndarray] | None
-    trouble: str
-    previews: dict[str, str]
-    last: dict[str, Update]
-    next: dict[str, Update]
-    undoable: int
-    redoable: int
 
-    def settings_of(self, name: str) -> dict[str, Any]:
+    def of(self, name: str) -> dict[str, Any]:
         """The settings that the next step of this parameter uses."""
         own = (group.hyper for group in self.groups if name in group.parameters)
         return next(own, self.hyper)
 
+
+@dataclass(frozen=True)
+class LossView:
+    """`value` is the loss of the last forward, if its graph is known; `batch` are the samples it is
+    of, None where it takes all of them."""
+
+    value: np.ndarray | None
+    batch: Batch | None
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """The graph of the last forward, with the loss as its output. `state` is "none", "live" (after
+    forward) or "freed" (after backward)."""
+
+    state: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
     def dot(self) -> str:
-        """The graph of the last forward in Graphviz's language, leaves named; empty if there is
-        none. Made here, because a child that made it could write anything into it. It has no
-        values: so it stays the same from press to press, and is laid out once."""
+        """The graph in Graphviz's language, leaves named; empty if there is none. Made here,
+        because a child that made it could write anything into it. It has no values: so it stays the
+        same from press to press, and is laid out once."""
         return dot_text(self.nodes, self.edges, {}) if self.nodes else ""
 
 
-def make_view(session: LiveSession, undoable: int, redoable: int) -> View:
-    """The session's present state as plain data."""
-    track, now = session.track, session.step_input()
-    nodes, edges = _graph(session)
-    start, clip = session.options.get("start"), session.options.get("clip", {})
+@dataclass(frozen=True)
+class StepView:
+    """The arithmetic of the `last` step and of a step now (`next`), for the parameters that have a
+    gradient; of parameters with more than `records.WHOLE` elements it is that of the first of
+    these, flattened."""
+
+    last: dict[str, Update]
+    next: dict[str, Update]
+
+
+@dataclass(frozen=True)
+class ClipView:
+    """The clipping that was chosen: its name, or empty, and the arithmetic of the `last` one since
+    forward and of one now."""
+
+    name: str
+    last: Clip | None
+    next: Clip | None
+
+
+@dataclass(frozen=True)
+class View:
+    """A session at one moment.
+
+    `track` has what the curves show. `previews` says what each press would do. `undoable` and
+    `redoable` are numbers of presses.
+    """
+
+    seed: int
+    optimizer: str
+    settings: SettingsView
+    track: Track
+    loss: LossView
+    graph: GraphView
+    parameters: dict[str, ParameterView]
+    step: StepView
+    clip: ClipView
+    previews: dict[str, str]
+    undoable: int = 0
+    redoable: int = 0
+
+
+def make_view(loop: TrainingLoop) -> View:
+    """The loop's present state as plain data."""
+    start, clip = loop.options.get("start"), loop.options.get("clip", {})
+    nodes, edges = _graph(loop)
     return View(
-        seed=session.seed,
-        optimizer=session.spec.name,
-        hyper=dict(session.hyper),
-        groups=session.groups(),
-        chosen=dict(session.chosen),
-        steps=track.steps,
-        passes=track.passes,
-        graph=session.graph,
-        nodes=tuple(nodes),
-        edges=tuple(edges),
-        loss=None if session.loss is None else to_numpy(session.loss),
-        parameters=view_parameters(session),
-        losses=tuple(track.losses),
-        loss_steps=tuple(track.loss_steps),
-        norms=tuple(track.norms),
-        norm_steps=tuple(track.norm_steps),
-        lrs=tuple(track.lrs),
-        lr_steps=tuple(track.lr_steps),
-        scheduler=session.options.get("scheduler", {}).get("name", ""),
-        clip=clip.get("name", ""),
-        last_clip=derive_clip(clip, session.clipped, limits.WHOLE) if session.clipped else None,
-        next_clip=derive_clip(clip, session.grads(), limits.WHOLE) if clip else None,
-        batch=session.instance.batch(),
-        start=None if start is None else {name: to_numpy(values) for name, values in start.items()},
-        trouble=track.trouble,
-        previews=explain.preview_presses(session),
-        last=_updates(session.spec, session.last_step),
-        next=_updates(session.spec, now),
-        undoable=undoable,
-        redoable=redoable,
+        seed=loop.seed,
+        optimizer=loop.spec.name,
+        settings=SettingsView(
+            hyper=dict(loop.hyper),
+            chosen=dict(loop.chosen),
+            groups=loop.groups(),
+            scheduler=loop.options.get("scheduler", {}).get("name", ""),
+            start=start and {name: to_numpy(values) for name, values in start.items()},
+        ),
+        track=loop.track.copy(),
+        loss=LossView(
+            value=None if loop.loss is None else to_numpy(loop.loss),
+            batch=loop.instance.batch(),
+        ),
+        graph=GraphView(state=loop.graph, nodes=tuple(nodes), edges=tuple(edges)),
+        parameters=view_parameters(loop),
+        step=StepView(
+            last=_updates(loop.spec, loop.last_step), next=_updates(loop.spec, loop.step_input())
+        ),
+        clip=ClipView(
+            name=clip.get("name", ""),
+            last=derive_clip(clip, loop.clipped, limits.WHOLE) if loop.clipped else None,
+            next=derive_clip(clip, loop.grads(), limits.WHOLE) if clip else None,
+        ),
+        previews=explain.preview_presses(loop),
     )
 
 
-def view_parameters(session: LiveSession) -> dict[str, ParameterView]:
+def view_parameters(loop: TrainingLoop) -> dict[str, ParameterView]:
     """Every parameter as it is now, copied."""
     return {
         name: ParameterView(
@@ -178,17 +198,39 @@ def view_parameters(session: LiveSession) -> dict[str, ParameterView]:
             to_numpy(p),
             None if p.grad is None else to_numpy(p.grad),
             None
-            if session.last_step is None
-            else to_numpy(p.detach() - session.last_step.parameters[name]),
+            if loop.last_step is None
+            else to_numpy(p.detach() - loop.last_step.parameters[name]),
             {
                 key: to_numpy(value)
-                for key, value in read_buffers(
-                    session.spec, session.optimizer, session.instance.parameters, name
+                for key, value in _read_buffers(
+                    loop.spec, loop.optimizer, loop.instance.parameters, name
                 ).items()
             },
         )
-        for name, p in session.instance.parameters.items()
+        for name, p in loop.instance.parameters.items()
     }
+
+
+def _read_buffers(
+    spec: OptimizerSpec, optimizer: Any, parameters: Mapping[str, Tensor], name: str
+) -> dict[str, Tensor]:
+    """What the optimizer keeps for this parameter, by torch's names."""
+    if not spec.evaluates:
+        state = optimizer.state.get(parameters[name], {})
+        return {key: value for key, value in state.items() if isinstance(value, Tensor)}
+    # One state for all parameters, with vectors that hold all of them in a row.
+    state = optimizer.state.get(next(iter(parameters.values())), {})
+    lengths = [2 * p.numel() if p.is_complex() else p.numel() for p in parameters.values()]
+    place, shape = list(parameters).index(name), parameters[name].shape
+    buffers = {}
+    for key in spec.state:
+        value = state.get(key)
+        if isinstance(value, Tensor) and value.dim() == 1:
+            part = value.split(lengths)[place]
+            value = part.view(shape) if part.numel() == shape.numel() else part.view(*shape, 2)
+        if value is not None:
+            buffers[key] = torch.as_tensor(value)
+    return buffers
 
 
 def derive_update(
@@ -227,14 +269,14 @@ def to_point(snapshot: Snapshot) -> Point:
     return point
 
 
-def _graph(session: LiveSession) -> tuple[list[Node], list[Edge]]:
+def _graph(loop: TrainingLoop) -> tuple[list[Node], list[Edge]]:
     """The graph of the last forward, or nothing.
 
     A node's `tensor` is the position of its parameter; the loss comes after all of them.
 
     Saved tensors are left out; above `MAX_NODES` nodes the graph is folded.
     """
-    loss, parameters = session.loss, session.instance.parameters
+    loss, parameters = loop.loss, loop.instance.parameters
     if loss is None:
         return [], []
     drawn, arrows = draw_graph([loss], dict(parameters), walk_graph([loss]))

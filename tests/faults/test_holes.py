@@ -16,8 +16,7 @@ from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.jobs import replay_training
 from explorer.sandbox.progress import Context
 from explorer.trace import Summary
-from explorer.training import ProgramProblem
-from explorer.training.remote import RemoteSession
+from explorer.training import Child, ProgramProblem, TrainingSession
 from explorer.ui.expression.program import _parse_gradient
 
 pytestmark = pytest.mark.fast
@@ -70,9 +69,11 @@ def fake() -> FakeSandbox:
 
 
 @pytest.fixture
-def session(fake: FakeSandbox) -> RemoteSession:
+def session(fake: FakeSandbox) -> TrainingSession:
     setup = "import torch\nx = torch.tensor(3.0, requires_grad=True)\n"
-    session = RemoteSession(ProgramProblem(setup=setup, loss="loss = x * x\n"), fake, lr=0.1)
+    session = TrainingSession(
+        ProgramProblem(setup=setup, loss="loss = x * x\n"), lr=0.1, where=Child(fake)
+    )
     session.forward()
     session.backward()
     session.step()
@@ -80,7 +81,7 @@ def session(fake: FakeSandbox) -> RemoteSession:
 
 
 def test_an_undo_whose_child_dies_changes_nothing(
-    fake: FakeSandbox, session: RemoteSession
+    fake: FakeSandbox, session: TrainingSession
 ) -> None:
     before = session.parameters["x"].value
     fake.instead = ProgramRefused(ProgramError("Gone."))
@@ -110,7 +111,7 @@ def test_an_undo_whose_child_dies_changes_nothing(
     ids=repr,
 )
 def test_a_broken_answer_becomes_an_error_message(
-    fake: FakeSandbox, session: RemoteSession, nonsense: dict[str, Any]
+    fake: FakeSandbox, session: TrainingSession, nonsense: dict[str, Any]
 ) -> None:
     before = session.parameters["x"].value
     fake.instead = nonsense

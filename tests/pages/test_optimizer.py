@@ -186,7 +186,7 @@ def test_up_to_three_runs_follow_every_press() -> None:
     runs = component(at, "arrows")["runs"]
     assert [run["name"] for run in runs] == ["your run", *asked.split("; ")]
     drawn = at.session_state["steps"].cache["surface.runs"]
-    assert [run.view.steps for run in drawn] == [2] * 4
+    assert [run.view.track.steps for run in drawn] == [2] * 4
     assert len({run.points[-1].values["a"].item() for run in drawn}) == 4
     assert not [button for button in at.button if (button.key or "").startswith("compare-add")]
 

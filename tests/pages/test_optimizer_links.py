@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from explorer.training import PRESETS, RemoteSession, TrainingSession
+from explorer.training import PRESETS, Child, TrainingSession
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.presses import write_presses, write_start
 from explorer.ui.optimizer.problems import OFFERS, OWN
@@ -90,7 +90,7 @@ def mixed(count: int) -> list[tuple[str, dict[str, Any]]]:
 def test_a_link_of_300_presses_repeats_the_numbers_on_a_second_server(own: bool) -> None:
     settings = optimizer_spec("SGD").defaults() | {"lr": 0.1}
     if own:
-        session: Any = RemoteSession(PROBLEM, ask, **settings)
+        session: Any = TrainingSession(PROBLEM, where=Child(ask), **settings)
         texts = {"problem": "Your own program", "setup": PROBLEM.setup, "loss": PROBLEM.loss}
         move = {"w": [0.25, 1.5]}
     else:
@@ -101,7 +101,7 @@ def test_a_link_of_300_presses_repeats_the_numbers_on_a_second_server(own: bool)
     _, (_, first, _) = session.actions[0]
     presses = write_presses(session.presses, first)
     assert len(presses) < 1200
-    params = {"start": write_start(session.view().start), "presses": presses}
+    params = {"start": write_start(session.view().settings.start), "presses": presses}
     at = by_link({**texts, **params})
     assert state(at) == plain(session.view())
     kept = component(at, "blocks")["link"]["params"]
@@ -127,7 +127,7 @@ def test_a_link_that_cannot_be_used_is_said_and_the_page_stays(name: str, text: 
 def test_a_press_that_fails_ends_the_repetition() -> None:
     at = by_link({"presses": "fbb"})
     assert "cannot" in error(at) or "used" in error(at)
-    assert at.session_state["steps"].view.passes == 1
+    assert at.session_state["steps"].view.track.passes == 1
 
 
 def test_a_run_too_long_for_a_link_is_said() -> None:
@@ -143,7 +143,7 @@ def test_a_run_too_long_for_a_link_is_said() -> None:
 
 def test_another_problem_begins_without_the_presses_of_the_link() -> None:
     at = by_link({"presses": "zfbs"})
-    assert at.session_state["steps"].view.steps == 1
+    assert at.session_state["steps"].view.track.steps == 1
     at.selectbox(key="problem").set_value("rosenbrock").run()
     fresh = page(problem="rosenbrock")
     assert state(at) == state(fresh)

@@ -23,7 +23,7 @@ from explorer.sandbox.live import LiveRun, only_computes
 from explorer.sandbox.messages import LIMITS, Task, limits_of
 from explorer.sandbox.server import Request, RunningRequest, Server
 from explorer.trace.examples import EXAMPLES
-from explorer.training import ProgramProblem, RemoteSession
+from explorer.training import Child, ProgramProblem, TrainingSession
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_forged_frames import PRELUDE
@@ -359,15 +359,17 @@ def test_one_child_for_many_paths_ahead() -> None:
         "",
     )
 
-    def session(code: str) -> RemoteSession:
-        return RemoteSession(
+    def session(code: str) -> TrainingSession:
+        return TrainingSession(
             ProgramProblem(setup + code, "loss = ((w - torch.rand(2)) ** 2).sum()"),
-            lambda request: sandbox.call("replay", request, timeout=PATIENT),
             lr=0.1,
-            ask_ahead=lambda request: live.call("look_ahead", request),
+            where=Child(
+                lambda request: sandbox.call("replay", request, timeout=PATIENT),
+                lambda request: live.call("look_ahead", request),
+            ),
         )
 
-    def path(of: RemoteSession) -> Any:
+    def path(of: TrainingSession) -> Any:
         return of.look_ahead(steps=5, seconds=60).path.tolist()
 
     for one in map(session, untidy):
@@ -393,11 +395,13 @@ def test_a_path_that_takes_too_long() -> None:
         "import torch\nw = torch.ones(2, requires_grad=True)\nslow = [0]",
         "for _ in range(slow[0]):\n    sum(range(100_000))\nslow[0] = 10**6\nloss = (w**2).sum()",
     )
-    session = RemoteSession(
+    session = TrainingSession(
         problem,
-        lambda request: sandbox.call("replay", request, timeout=PATIENT),
         lr=0.1,
-        ask_ahead=lambda request: live.call("look_ahead", request),
+        where=Child(
+            lambda request: sandbox.call("replay", request, timeout=PATIENT),
+            lambda request: live.call("look_ahead", request),
+        ),
     )
     with pytest.raises(ProgramRefused, match=r"longer than 0\.5 s"):
         session.look_ahead(seconds=60)

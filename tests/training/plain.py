@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 
 from explorer.training import Problem, ProgramProblem
 from explorer.training.optimizers import optimizer_spec
+from explorer.training.replay import replay
 
 #: Optimizers and settings; the tests try them all.
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
@@ -67,6 +69,11 @@ goal = torch.randn(5, 4)
 """,
     loss="loss = ((U @ V + row - goal) ** 2).mean()",
 )
+
+
+def ask(request: Any) -> Any:
+    """What a sandbox does, without the process: plain request, plain answer, both through JSON."""
+    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def suited(optimizer: str, problem: Problem) -> Problem:

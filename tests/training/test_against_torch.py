@@ -1,16 +1,13 @@
 """Every problem and every setting of an optimizer gives plain PyTorch's parameters, bit for bit."""
 
-import json
-
 import pytest
 
 from explorer import networks
 from explorer.networks.planar import DATA, planar
 from explorer.program import ProgramRefused
-from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
-from explorer.training.replay import replay
+from explorer.training import PRESETS, Child, ProgramProblem, TrainingSession
 from tests.marks import sample
-from tests.training.plain import MATRICES, SETTINGS, loop, same, suited
+from tests.training.plain import MATRICES, SETTINGS, ask, loop, same, suited
 
 OWN = ProgramProblem(
     setup="""\
@@ -38,11 +35,6 @@ FEW = [
     ("Adam", {"lr": 0.05}),
     ("LBFGS", {"lr": 0.5, "max_iter": 4}),
 ]
-
-
-def ask(request):
-    """What a sandbox does, without the process: plain request, plain answer, both through JSON."""
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def pairs():
@@ -93,7 +85,7 @@ def test_networks(name, optimizer, hyper):
 @pytest.mark.parametrize(("optimizer", "hyper"), sample(SETTINGS, every=4))
 def test_own_program_through_replay(optimizer, hyper):
     own = suited(optimizer, OWN)
-    session = RemoteSession(own, ask, optimizer, seed=5, **hyper)
+    session = TrainingSession(own, optimizer, seed=5, where=Child(ask), **hyper)
     for count in (1, 20, 29):
         assert session.iterate(count).ok
     got = [p.value for p in session.parameters.values()]

@@ -13,9 +13,9 @@ from explorer import networks
 from explorer.networks.planar import planar
 from explorer.training import (
     PRESETS,
+    Child,
     ModuleProblem,
     ProgramProblem,
-    RemoteSession,
     TrainingSession,
     loss_surface,
     through_elements,
@@ -33,7 +33,7 @@ CASES = [(name, size) for name, p in WITH_SAMPLES.items() for size in p.rows.siz
 
 
 def batch_of(session: TrainingSession) -> Batch:
-    batch = session.view().batch
+    batch = session.view().loss.batch
     assert batch is not None
     return batch
 
@@ -53,8 +53,8 @@ def test_an_epoch_takes_every_sample_once_as_a_data_loader_does(name, size):
     problem = in_batches(WITH_SAMPLES[name], size)
     samples = WITH_SAMPLES[name].rows.samples
     session = TrainingSession(problem, lr=0.01, seed=1)
-    assert session.view().batch is None
-    with random_stream(session._live.random):
+    assert session.view().loss.batch is None
+    with random_stream(session._place.loop.random):
         order = RandomSampler(range(samples), generator=torch.default_generator)
         expected = list(BatchSampler(order, size, drop_last=False))
     expected = expected[:60]
@@ -112,7 +112,7 @@ def test_undo_and_redo_take_the_same_samples(name, limit):
         session.redo()
         assert repr((batch_of(session), session.losses[-1], session.parameters)) == repr(expected)
     session.reset()
-    assert session.view().batch is None
+    assert session.view().loss.batch is None
     session.forward()
     assert repr(batch_of(session)) == repr(seen[0][0])
 
@@ -152,7 +152,9 @@ def test_a_reader_can_copy_the_texts():
     """As a program of one's own, stepped in another process."""
     problem = in_batches(PRESETS["linear regression"], 128)
     here = TrainingSession(problem, lr=0.1, seed=5)
-    own = RemoteSession(ProgramProblem(problem.setup, problem.loss), replay, lr=0.1, seed=5)
+    own = TrainingSession(
+        ProgramProblem(problem.setup, problem.loss), lr=0.1, seed=5, where=Child(replay)
+    )
     for session in (here, own):
         assert session.iterate(20).ok
         for _ in range(9):
@@ -160,7 +162,7 @@ def test_a_reader_can_copy_the_texts():
         assert session.undo().ok
         assert session.forward().ok
     assert here.losses == own.losses
-    assert own.view().batch is None
+    assert own.view().loss.batch is None
 
 
 @pytest.mark.parametrize("size", [0, -1, 1000, 10**9, 2.0, True, "8", None])

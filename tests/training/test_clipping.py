@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import utils
 
-from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
+from explorer.training import PRESETS, Child, ProgramProblem, TrainingSession
 from explorer.training.clipping import CLIPPING, derive_clip, validate_clip
 from explorer.training.replay import replay
 from tests.training.plain import loop, same
@@ -121,23 +121,23 @@ def test_the_arithmetic_is_written_out():
     session.forward()
     session.backward()
     view = session.view()
-    assert view.clip == "clip_grad_norm_"
-    assert view.last_clip is None
-    assert view.next_clip is not None
-    lines = [line.at(()) for line in view.next_clip.lines]
+    assert view.clip.name == "clip_grad_norm_"
+    assert view.clip.last is None
+    assert view.clip.next is not None
+    lines = [line.at(()) for line in view.clip.next.lines]
     assert lines == ["5", "√(5²) = 5", "1 / (5 + 1e−06) = 0.2", "min(1, 0.2) = 0.2"]
-    assert list(view.next_clip.grads) == ["x"]
-    assert view.next_clip.grads["x"].at((0,)) == "0.2 · 3 = 0.6"
+    assert list(view.clip.next.grads) == ["x"]
+    assert view.clip.next.grads["x"].at((0,)) == "0.2 · 3 = 0.6"
     event = session.clip()
     assert event.message == "Multiplied every .grad by 0.2, because their norm, 5, is above 1."
     view = session.view()
-    assert view.last_clip is not None
-    assert view.last_clip.before["x"].tolist() == [3.0, 4.0]
-    assert view.parameters["x"].grad.tolist() == view.last_clip.grads["x"].value.tolist()
+    assert view.clip.last is not None
+    assert view.clip.last.before["x"].tolist() == [3.0, 4.0]
+    assert view.parameters["x"].grad.tolist() == view.clip.last.grads["x"].value.tolist()
     session.step()
-    assert session.view().last_clip is not None
+    assert session.view().clip.last is not None
     session.forward()
-    assert session.view().last_clip is None
+    assert session.view().clip.last is None
 
 
 def test_what_limiting_every_number_will_do_and_did():
@@ -153,7 +153,7 @@ def test_what_limiting_every_number_will_do_and_did():
     assert session.view().previews["clip"] == will
     assert session.clip().message == will.replace("clip_grad_value_ will limit", "Limited")
     assert "change nothing" in session.view().previews["clip"]
-    assert session.view().last_clip.grads["x"].at((1,)) == "max(−3.5, min(3.5, 4)) = 3.5"
+    assert session.view().clip.last.grads["x"].at((1,)) == "max(−3.5, min(3.5, 4)) = 3.5"
 
 
 def test_small_and_infinite_gradients():
@@ -175,13 +175,13 @@ def test_small_and_infinite_gradients():
 def test_undo_and_another_process_keep_what_was_clipped():
     setting = {"name": "clip_grad_norm_", "max_norm": 0.5}
     here = TrainingSession(REGRESSION, lr=0.1, clip=setting, history_bytes=1)
-    there = RemoteSession(REGRESSION, replay, lr=0.1, clip=setting)
+    there = TrainingSession(REGRESSION, lr=0.1, clip=setting, where=Child(replay))
     for press in ("iterate", "forward", "backward", "clip", "step", "undo", "zero_grad", "undo"):
         one, other = getattr(here, press)(), getattr(there, press)()
         assert one == other
-        assert repr(here.view().last_clip) == repr(there.view().last_clip)
+        assert repr(here.view().clip.last) == repr(there.view().clip.last)
         assert here.view().previews == there.view().previews
-    assert here.view().last_clip is not None
+    assert here.view().clip.last is not None
 
 
 def test_no_clipping_is_chosen():

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.training import PRESETS, Follower, ProgramProblem, RemoteSession, RunSetting
+from explorer import limits
+from explorer.training import PRESETS, Child, Follower, ProgramProblem, RunSetting, TrainingSession
 from explorer.training import TrainingSession as Session
-from explorer.training.compare import MOST_RUNS, format_runs, parse_runs
+from explorer.training.compare import format_runs, parse_runs
 from explorer.training.optimizers import OPTIMIZERS
-from explorer.training.replay import replay
-from tests.training.plain import SETTINGS
+from tests.training.plain import SETTINGS, ask
 
 PROBLEM = ProgramProblem(
     setup="""\
@@ -44,10 +42,6 @@ RUNS = [
     RunSetting("Adam", {"lr": 0.3}),
     RunSetting("Adagrad", {"lr": 0.3}, zero_grad=False),
 ]
-
-
-def ask(request):
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def plain(session, setting: RunSetting) -> list[np.ndarray]:
@@ -82,7 +76,9 @@ def numbers(session) -> list[np.ndarray]:
 @given(presses=st.lists(PRESSES, max_size=14), setting=st.sampled_from(RUNS), remote=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_a_follower_is_plain_pytorch_with_its_setting(presses, setting, remote):
-    session = RemoteSession(PROBLEM, ask, lr=0.1) if remote else Session(PROBLEM, lr=0.1)
+    session = (
+        TrainingSession(PROBLEM, lr=0.1, where=Child(ask)) if remote else Session(PROBLEM, lr=0.1)
+    )
     follower = Follower(setting)
     for press, arguments in presses:
         getattr(session, press)(**arguments)
@@ -93,7 +89,7 @@ def test_a_follower_is_plain_pytorch_with_its_setting(presses, setting, remote):
         got = numbers(second)
         assert len(got) == len(expected)
         assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
-        assert second.view().steps == session.view().steps
+        assert second.view().track.steps == session.view().track.steps
 
 
 def test_only_what_is_new_is_done():
@@ -107,7 +103,7 @@ def test_only_what_is_new_is_done():
     assert len(second.timeline.actions) == 8
     session.reset()
     assert follower.follow(session) is second
-    assert second.view().steps == 0
+    assert second.view().track.steps == 0
     session.reset(seed=1)
     assert follower.follow(session) is not second
 
@@ -115,7 +111,7 @@ def test_only_what_is_new_is_done():
 def test_following_stops_when_the_time_is_over_and_goes_on():
     session, follower = Session(PROBLEM, lr=0.1), Follower(RUNS[0])
     session.iterate(2500)
-    assert follower.follow(session, seconds=0).view().steps == 1
+    assert follower.follow(session, seconds=0).view().track.steps == 1
     assert follower.behind == 2499
     behind = [follower.behind]
     while behind[-1]:
@@ -130,16 +126,16 @@ def test_a_run_that_fails_says_why_and_keeps_what_it_did():
         setup="import torch\nx = torch.tensor(1.0, requires_grad=True)",
         loss="if abs(x) > 100:\n    raise ValueError('too far')\nloss = x ** 2",
     )
-    for session in (Session(problem, lr=0.1), RemoteSession(problem, ask, lr=0.1)):
+    for session in (Session(problem, lr=0.1), TrainingSession(problem, lr=0.1, where=Child(ask))):
         follower = Follower(RunSetting("SGD", {"lr": 5.0}))
         session.iterate(2)
-        assert follower.follow(session).view().steps == 2
+        assert follower.follow(session).view().track.steps == 2
         session.iterate(5)
-        assert follower.follow(session).view().steps == 3
+        assert follower.follow(session).view().track.steps == 3
         assert "too far" in follower.error.detail or "too far" in follower.error.message
         assert follower.behind == 4
         session.undo()
-        assert follower.follow(session).view().steps == 2
+        assert follower.follow(session).view().track.steps == 2
         assert follower.error is None
 
 
@@ -174,7 +170,7 @@ def test_settings_are_read_and_written(text, setting):
 @given(
     settings_=st.lists(
         st.tuples(st.sampled_from(SETTINGS), st.floats(1e-12, 1e30), st.booleans()),
-        max_size=MOST_RUNS,
+        max_size=limits.MOST_RUNS,
     )
 )
 def test_every_setting_survives_its_text(settings_):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from explorer.training import PRESETS, ProgramProblem, TrainingSession
-from explorer.training.extent import extent_of_path, losses_at, near_part
+from explorer.training.landscape import extent_of_path, losses_at, near_part
 from explorer.training.planes import Plane
 
 SETTINGS = {"lr": 3.8, "momentum": 0.9}
@@ -41,17 +41,17 @@ def picture(session: TrainingSession, plane: Plane) -> np.ndarray:
 
 def test_it_stops_where_the_loss_becomes_infinite(stopped: TrainingSession) -> None:
     path = plain_path()
-    assert stopped.view().steps == len(path)
-    assert stopped.view().trouble == f"The loss became inf after step {len(path) - 1}."
+    assert stopped.view().track.steps == len(path)
+    assert stopped.view().track.trouble == f"The loss became inf after step {len(path) - 1}."
     assert stopped.last_update("x") is not None
     assert stopped.undo().ok
     assert stopped.parameters["x"].value == path[0]
 
 
 def test_it_goes_on_if_it_was_in_trouble_before(stopped: TrainingSession) -> None:
-    before = stopped.view().steps
+    before = stopped.view().track.steps
     stopped.iterate(3, until_trouble=True)
-    assert stopped.view().steps == before + 3
+    assert stopped.view().track.steps == before + 3
 
 
 def test_the_picture_shows_its_first_steps(stopped: TrainingSession) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explorer.program import ProgramRefused
-from explorer.training import ProgramProblem, RemoteSession, through_element
+from explorer.training import Child, ProgramProblem, TrainingSession, through_element
 from explorer.training.history import from_data
 from explorer.training.replay import replay
 
@@ -25,56 +25,63 @@ def parameter(**changes: Any) -> Callable[[dict[str, Any]], object]:
     return lambda answer: answer["view"]["parameters"]["w"].update(changes)
 
 
+def part(of: str, **changes: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda answer: answer["view"][of].update(changes)
+
+
 def answer(**changes: Any) -> Callable[[dict[str, Any]], object]:
     return lambda answer: answer.update(changes)
 
 
 FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "no event": answer(event=None),
-    "no actions": answer(actions=None),
-    "an unknown action": answer(actions=[{"tuple": ["exec", None]}]),
+    "no number of actions": answer(done=None),
+    "more actions than were asked for": answer(done=3),
+    "less than none": answer(done=-1),
     "a snapshot that is none": answer(bases=[[0, {"dict": []}]]),
     "a position that does not exist": lambda a: a.update(
         bases=[[10**9, row] for _, row in a["bases"]] or None
     ),
-    "no track": answer(track=None),
-    "a track of unequal lists": lambda a: a["track"].update(losses=[1.0] * 9),
+    "no track": view(track=None),
+    "a track of unequal lists": lambda a: a["view"]["track"]["loss"].update(values=[1.0] * 9),
     "no parameters": view(parameters={}),
     "another optimizer": view(optimizer="Adam"),
-    "no settings": view(hyper={}),
-    "no chosen settings": view(chosen={}),
-    "settings that are not finite": lambda a: a["view"]["hyper"].update(lr=float("nan")),
-    "a group of unknown parameters": lambda a: a["view"].update(
-        groups=[{"$": "Group", "parameters": ["x"], "hyper": a["view"]["hyper"]}]
+    "no settings": part("settings", hyper={}),
+    "no chosen settings": part("settings", chosen={}),
+    "settings that are not finite": lambda a: a["view"]["settings"]["hyper"].update(
+        lr=float("nan")
     ),
-    "a group with all parameters": lambda a: a["view"].update(
-        groups=[{"$": "Group", "parameters": ["w"], "hyper": a["view"]["hyper"]}]
+    "a group of unknown parameters": lambda a: a["view"]["settings"].update(
+        groups=[{"$": "Group", "parameters": ["x"], "hyper": a["view"]["settings"]["hyper"]}]
     ),
-    "a group without settings": view(groups=[{"$": "Group", "parameters": ["w"], "hyper": {}}]),
+    "a group with all parameters": lambda a: a["view"]["settings"].update(
+        groups=[{"$": "Group", "parameters": ["w"], "hyper": a["view"]["settings"]["hyper"]}]
+    ),
+    "a group without settings": part(
+        "settings", groups=[{"$": "Group", "parameters": ["w"], "hyper": {}}]
+    ),
     "no previews": view(previews={}),
-    "a graph that does not exist": view(graph="?"),
-    "edges to missing nodes": view(edges=[{"$": "Edge", "source": "a", "target": "b"}]),
-    "a loss of no number": view(loss=EMPTY),
-    "negative steps": view(steps=-1),
+    "a graph that does not exist": part("graph", state="?"),
+    "edges to missing nodes": part("graph", edges=[{"$": "Edge", "source": "a", "target": "b"}]),
+    "a loss of no number": part("loss", value=EMPTY),
+    "negative steps": part("track", steps=-1),
     "a value without elements": parameter(value=EMPTY),
     "a gradient of another shape": parameter(grad=EMPTY),
     "a buffer without elements": parameter(buffers={"momentum_buffer": EMPTY}),
-    "arithmetic without lines": lambda a: a["view"]["next"]["w"].update(lines=[]),
-    "an unknown scheduler": view(scheduler="?"),
+    "arithmetic without lines": lambda a: a["view"]["step"]["next"]["w"].update(lines=[]),
+    "an unknown scheduler": part("settings", scheduler="?"),
     "a scheduler of which nothing is said": lambda a: a["view"]["previews"].pop("schedule"),
-    "clipping that was not chosen": view(clip="clip_grad_value_"),
-    "clipping without gradients": lambda a: a["view"]["next_clip"].update(grads={}, before={}),
-    "clipping of another parameter": lambda a: a["view"]["next_clip"].update(
-        {key: {"v": a["view"]["next_clip"][key]["w"]} for key in ("grads", "before")}
+    "clipping that was not chosen": part("clip", name="clip_grad_value_"),
+    "clipping without gradients": lambda a: a["view"]["clip"]["next"].update(grads={}, before={}),
+    "clipping of another parameter": lambda a: a["view"]["clip"]["next"].update(
+        {key: {"v": a["view"]["clip"]["next"][key]["w"]} for key in ("grads", "before")}
     ),
-    "clipping of another shape": lambda a: a["view"]["next_clip"]["before"].update(w=EMPTY),
-    "a norm of no number": lambda a: a["view"]["next_clip"]["lines"][0].update(value=EMPTY),
-    "rates without steps": lambda a: a["track"].update(lrs=[0.1] * 9),
-    "a reset with other options": answer(
-        actions=[{"tuple": ["reset", {"tuple": [0, {"dict": []}, {"dict": [["x", 1]]}]}]}]
+    "clipping of another shape": lambda a: a["view"]["clip"]["next"]["before"].update(w=EMPTY),
+    "a norm of no number": lambda a: a["view"]["clip"]["next"]["lines"][0].update(value=EMPTY),
+    "rates without steps": lambda a: a["view"]["track"]["lr"].update(values=[0.1] * 9),
+    "arithmetic of another shape": lambda a: a["view"]["step"]["next"]["w"]["lines"][0].update(
+        value=EMPTY
     ),
-    "a reset without options": answer(actions=[{"tuple": ["reset", None]}]),
-    "arithmetic of another shape": lambda a: a["view"]["next"]["w"]["lines"][0].update(value=EMPTY),
 }
 
 
@@ -88,7 +95,7 @@ def test_is_refused_and_changes_nothing(name: str) -> None:
             change(plain)
         return plain
 
-    session = RemoteSession(PROBLEM, ask, lr=0.1, clip={"name": "clip_grad_norm_"})
+    session = TrainingSession(PROBLEM, lr=0.1, clip={"name": "clip_grad_norm_"}, where=Child(ask))
     assert session.iterate(2).ok
     before = session.view(), session.actions, session.points()
     forge.append(FORGED[name])
@@ -121,7 +128,7 @@ def test_a_surface_that_cannot_be_drawn_is_refused(name: str) -> None:
             plain["surface"].update(forged)
         return plain
 
-    session = RemoteSession(PROBLEM, ask, lr=0.1)
+    session = TrainingSession(PROBLEM, lr=0.1, where=Child(ask))
     plane = through_element(session.points()[-1], ("w", (0,)))
     assert session.surface(plane).x.size > 1
     forged.update(SURFACES[name])

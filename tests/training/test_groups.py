@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,16 @@ import pytest
 import torch
 
 from explorer import networks
-from explorer.training import PRESETS, RemoteSession, TrainingSession
+from explorer.training import PRESETS, Child, TrainingSession
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.presses import read_presses, write_presses
-from explorer.training.replay import replay
 from tests.marks import sample
-from tests.training.plain import MATRICES, same
+from tests.training.plain import MATRICES, ask, same
 from tests.training.test_undo import PROBLEM, plain
 
 LINEAR = PRESETS["linear regression"]
 GROUPED = [name for name, spec in OPTIMIZERS.items() if not spec.evaluates]
 OWN = [{"parameters": ["row"], "lr": 0.02}, {"parameters": ["V"], "lr": 0.003}]
-
-
-def ask(request: Any) -> Any:
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def torchs(optimizer: str, steps: int, change: dict[str, float] | None = None) -> list[np.ndarray]:
@@ -65,12 +59,12 @@ def test_the_arithmetic_uses_each_parameters_settings(optimizer: str) -> None:
     session.forward()
     session.backward()
     view = session.view()
-    assert [view.settings_of(name)["lr"] for name in ("U", "V", "row")] == [0.01, 0.003, 0.02]
-    assert [group.parameters for group in view.groups] == [("row",), ("V",)]
+    assert [view.settings.of(name)["lr"] for name in ("U", "V", "row")] == [0.01, 0.003, 0.02]
+    assert [group.parameters for group in view.settings.groups] == [("row",), ("V",)]
     session.step()
     for name, parameter in session.parameters.items():
-        assert np.array_equal(view.next[name].after, parameter.value)
-        assert np.array_equal(session.view().last[name].after, parameter.value)
+        assert np.array_equal(view.step.next[name].after, parameter.value)
+        assert np.array_equal(session.view().step.last[name].after, parameter.value)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +111,7 @@ def test_undo_redo_and_replay_keep_the_groups(limit: int, scheduler: Any) -> Non
         "groups": [{"parameters": ["w"], "lr": 0.001}, {"parameters": ["net.0.bias"]}],
     }
     session = TrainingSession(PROBLEM, "SGD", lr=0.05, history_bytes=limit, **given)
-    there = RemoteSession(PROBLEM, ask, "SGD", lr=0.05, **given)
+    there = TrainingSession(PROBLEM, "SGD", lr=0.05, where=Child(ask), **given)
     seen = [plain(session.view())]
     presses: list[tuple[str, dict[str, Any]]] = [
         ("iterate", {"n": 2}),
@@ -136,7 +130,7 @@ def test_undo_redo_and_replay_keep_the_groups(limit: int, scheduler: Any) -> Non
         assert getattr(there, name)(**arguments).ok
         assert plain(session.view()) == plain(there.view())
         seen.append(plain(session.view()))
-    momenta = [session.view().settings_of(n)["momentum"] for n in ("net.0.weight", "w")]
+    momenta = [session.view().settings.of(n)["momentum"] for n in ("net.0.weight", "w")]
     assert momenta == [0.5, 0.9]  # as torch: param_groups[0].update leaves the others alone
     for expected in seen[-2::-1]:
         assert session.undo().ok
@@ -157,7 +151,7 @@ def test_presses_as_a_text_keep_the_group() -> None:
     again = TrainingSession(MATRICES, "SGD", groups=OWN, **first)
     for press in presses:
         assert again.perform(press).ok
-    assert again.view().groups == session.view().groups
+    assert again.view().settings.groups == session.view().settings.groups
     assert same(
         [p.value for p in again.parameters.values()], [p.value for p in session.parameters.values()]
     )
@@ -168,8 +162,8 @@ def test_a_comparison_keeps_what_the_other_optimizer_has() -> None:
     groups = [{"parameters": ["row"], "lr": 0.5, "momentum": 0.5}]
     session = TrainingSession(MATRICES, "SGD", lr=0.01, groups=groups)
     other = session.new_session("Adam", {"lr": 0.1}).view()
-    assert (other.settings_of("row")["lr"], other.settings_of("U")["lr"]) == (0.5, 0.1)
-    assert session.new_session("LBFGS", {}).view().groups == ()
+    assert (other.settings.of("row")["lr"], other.settings.of("U")["lr"]) == (0.5, 0.1)
+    assert session.new_session("LBFGS", {}).view().settings.groups == ()
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,12 @@ A run of single presses in one process, never restored, is the oracle.
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
-from explorer.training import ProgramProblem, RemoteSession, TrainingSession
-from explorer.training.replay import replay
+from explorer.training import Child, ProgramProblem, TrainingSession
 from tests.marks import sample
+from tests.training.plain import ask
 
 HEAD = "import torch\nimport torch.nn as nn\nw = torch.tensor([0.5, -1.0], requires_grad=True)\n"
 #: setup, loss, and whether points to return to can be kept.
@@ -81,10 +79,6 @@ PROGRAMS = {
 }
 
 
-def ask(request):
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
-
-
 def plain(session):
     with np.printoptions(floatmode="unique"):
         return repr([session.parameters, session.losses])
@@ -96,7 +90,7 @@ def test_memory_survives(name):
     problem = ProgramProblem(setup=HEAD + setup, loss=loss)
     oracle = TrainingSession(problem, lr=0.01, momentum=0.5)
     here = TrainingSession(problem, lr=0.01, momentum=0.5)
-    there = RemoteSession(problem, ask, lr=0.01, momentum=0.5)
+    there = TrainingSession(problem, lr=0.01, momentum=0.5, where=Child(ask))
     expected = [plain(oracle)]
     for _ in range(4):
         for press in ("zero_grad", "forward", "backward", "step"):
@@ -120,7 +114,10 @@ def test_a_graph_that_is_used_again_gives_torchs_own_error():
     problem = ProgramProblem(
         setup=HEAD + "h = torch.zeros(2)", loss="h = torch.tanh(w + h)\nloss = h.sum()"
     )
-    for session in (TrainingSession(problem, lr=0.1), RemoteSession(problem, ask, lr=0.1)):
+    for session in (
+        TrainingSession(problem, lr=0.1),
+        TrainingSession(problem, lr=0.1, where=Child(ask)),
+    ):
         assert session.iterate(1).ok
         assert session.forward().ok
         event = session.backward()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,14 @@ import pytest
 import torch
 
 from explorer.program import ProgramRefused
-from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
+from explorer.training import PRESETS, Child, ProgramProblem, TrainingSession
 from explorer.training.optimizer_spec import PARTS
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
-from explorer.training.replay import replay
 from tests.marks import sample
-from tests.training.plain import MATRICES, suited
+from tests.training.plain import MATRICES, ask, suited
 from tests.training.test_undo import PROBLEM, plain
 
 ODD = ["ASGD", "Adafactor", "LBFGS", "Rprop"]
-
-
-def ask(request: Any) -> Any:
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -59,7 +53,7 @@ def test_undo_and_redo_are_exact(name: str, limit: int) -> None:
 @pytest.mark.parametrize("name", ODD)
 def test_replay_is_the_same_session(name: str) -> None:
     here = TrainingSession(PROBLEM, name, lr=0.05)
-    there = RemoteSession(PROBLEM, ask, name, lr=0.05)
+    there = TrainingSession(PROBLEM, name, lr=0.05, where=Child(ask))
     for press in ("step", "forward", "backward", "step", "iterate", "undo", "iterate", "backward"):
         assert getattr(here, press)().message == getattr(there, press)().message
         assert plain(here.view()) == plain(there.view())
@@ -79,11 +73,11 @@ def test_a_step_of_lbfgs_computes_the_loss_itself() -> None:
     assert abs(session.parameters["x"].value) < 1e-6
     assert session.losses == []  # the curve shows what was pressed
     view = session.view()
-    assert view.graph == "freed"
-    assert view.next == {}
-    assert view.last["x"].after == view.parameters["x"].value
-    assert view.last["x"].grad == 20.0  # where the step began
-    assert view.last["x"].lines[0].meaning == "all moves, with 3 evaluations of the loss"
+    assert view.graph.state == "freed"
+    assert view.step.next == {}
+    assert view.step.last["x"].after == view.parameters["x"].value
+    assert view.step.last["x"].grad == 20.0  # where the step began
+    assert view.step.last["x"].lines[0].meaning == "all moves, with 3 evaluations of the loss"
     assert view.parameters["x"].buffers["func_evals"] == 3
     assert "below its tolerance" in session.step().message
 
@@ -94,7 +88,7 @@ def test_lbfgs_keeps_one_vector_for_all_parameters() -> None:
     parts = [p.buffers["d"] for p in session.parameters.values()]
     assert [part.shape for part in parts] == [(5, 2), (2, 4), (1, 4)]
     whole = np.concatenate([part.ravel() for part in parts])
-    (state,) = session._live.optimizer.state.values()
+    (state,) = session._place.loop.optimizer.state.values()
     assert np.array_equal(whole, state["d"].numpy())
 
 
@@ -133,7 +127,7 @@ def test_settings_of_other_kinds_are_checked(setting: dict[str, Any], words: str
 
 @pytest.mark.parametrize(
     "begin",
-    [TrainingSession, lambda problem, name: RemoteSession(problem, ask, name)],
+    [TrainingSession, lambda problem, name: TrainingSession(problem, name, where=Child(ask))],
     ids=["here", "there"],
 )
 def test_muon_names_the_parameters_that_are_not_matrices(begin: Any) -> None:

@@ -11,13 +11,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.training import PRESETS, RemoteSession, TrainingSession
+from explorer import limits
+from explorer.training import PRESETS, Child, TrainingSession
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
 from explorer.training.presses import (
     LETTERS,
-    MOST_ACTIONS,
-    MOST_ITERATIONS,
-    MOST_NUMBERS,
     read_presses,
     read_start,
     write_presses,
@@ -59,7 +57,7 @@ def press(session: Any, presses: list[tuple[str, dict[str, Any]]]) -> list[Any]:
 def texts(session: Any) -> tuple[str, str | None]:
     """What a link has of a session, besides problem, seed and the settings in force."""
     _, (_, first, _) = session.actions[0]
-    start = session.view().start
+    start = session.view().settings.start
     return write_presses(session.presses, first), None if start is None else write_start(start)
 
 
@@ -170,15 +168,17 @@ def test_a_link_repeats_the_session_and_plain_pytorch_agrees(presses, optimizer)
 def test_a_link_repeats_a_program_in_the_child(presses, optimizer):
     name, hyper = optimizer
     hyper = optimizer_spec(name).defaults() | hyper
-    here = RemoteSession(PROBLEM, ask, name, **hyper)
+    here = TrainingSession(PROBLEM, name, where=Child(ask), **hyper)
     press(here, presses)
-    fresh = repeated(here, lambda *args, **more: RemoteSession(PROBLEM, ask, *args, **more))
+    fresh = repeated(
+        here, lambda *args, **more: TrainingSession(PROBLEM, *args, where=Child(ask), **more)
+    )
     assert plain(fresh.view()) == plain(here.view())
     assert fresh.presses == here.presses
 
 
 def test_a_repeat_that_fails_changes_nothing():
-    for session in (TrainingSession(PROBLEM), RemoteSession(PROBLEM, ask)):
+    for session in (TrainingSession(PROBLEM), TrainingSession(PROBLEM, where=Child(ask))):
         session.forward()
         before = plain(session.view()), session.presses
         event = repeat(session, [[LETTERS["f"]], [LETTERS["b"]], [LETTERS["b"]]])
@@ -188,12 +188,12 @@ def test_a_repeat_that_fails_changes_nothing():
 
 
 def test_part_of_a_press_is_no_press_of_its_own():
-    for session in (TrainingSession(PROBLEM), RemoteSession(PROBLEM, ask)):
+    for session in (TrainingSession(PROBLEM), TrainingSession(PROBLEM, where=Child(ask))):
         assert session.repeat([LETTERS["i"]] * 2, [0]).ok
         assert session.repeat([LETTERS["i"]] * 3, []).ok
         assert session.presses == [[LETTERS["i"]] * 5]
         assert session.undo().ok
-        assert session.view().steps == 0
+        assert session.view().track.steps == 0
 
 
 # -- the text ------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_the_text_is_read_as_what_was_written(parts, times, lr):
         p for part in parts for p in ([part] if part and isinstance(part[0], tuple) else part)
     ]
     presses *= times
-    if sum(len(p) for p in presses if p[0][0] == "iteration") > MOST_ITERATIONS:
+    if sum(len(p) for p in presses if p[0][0] == "iteration") > limits.MOST_LINK_ITERATIONS:
         return
     text = write_presses(presses, {"lr": lr})
     assert read_presses(text, "SGD", SGD) == ({**SGD, "lr": lr}, presses)
@@ -252,11 +252,11 @@ def test_every_setting_of_every_optimizer_can_be_in_a_text():
 
 def test_too_long_a_run_is_refused():
     forward = [LETTERS["f"]]
-    assert write_presses([forward] * MOST_ACTIONS)
+    assert write_presses([forward] * limits.MOST_LINK_PRESSES)
     with pytest.raises(ValueError, match="too long"):
-        write_presses([forward] * (MOST_ACTIONS + 1))
+        write_presses([forward] * (limits.MOST_LINK_PRESSES + 1))
     with pytest.raises(ValueError, match="too long"):
-        write_presses([[LETTERS["i"]] * MOST_ITERATIONS, [LETTERS["i"]]])
+        write_presses([[LETTERS["i"]] * limits.MOST_LINK_ITERATIONS, [LETTERS["i"]]])
     draw = random.Random(0)
     different = [[("set", {"lr": draw.random()})] for _ in range(300)]
     with pytest.raises(ValueError, match="too many and too different"):
@@ -286,8 +286,8 @@ def test_any_text_is_read_or_refused(text):
         _, presses = read_presses(text, "SGD", SGD)
     except ValueError:
         return
-    assert len(presses) <= MOST_ACTIONS
-    assert sum(map(len, presses)) <= MOST_ACTIONS + MOST_ITERATIONS
+    assert len(presses) <= limits.MOST_LINK_PRESSES
+    assert sum(map(len, presses)) <= limits.MOST_LINK_PRESSES + limits.MOST_LINK_ITERATIONS
 
 
 def test_actions_that_no_letter_stands_for_are_refused():
@@ -319,9 +319,9 @@ def test_a_start_is_short():
 
 
 def test_a_start_of_a_large_problem_is_refused():
-    assert write_start({"w": np.zeros(MOST_NUMBERS, np.float32)})
+    assert write_start({"w": np.zeros(limits.MOST_LINK_NUMBERS, np.float32)})
     with pytest.raises(ValueError, match="65 numbers"):
-        write_start({"w": np.zeros(MOST_NUMBERS + 1, np.float32)})
+        write_start({"w": np.zeros(limits.MOST_LINK_NUMBERS + 1, np.float32)})
     for unusual in (
         {"w": np.ones(1, np.complex64)},
         {"a~b": np.ones(1)},

@@ -130,11 +130,11 @@ def test_an_iteration_that_fails_keeps_the_one_before():
     assert event.error.line == 2
     fine = ProgramProblem(setup=X, loss="loss = (x ** 2).sum()")
     assert same([session.parameters["x"].value], loop(fine, "Adam", 36, lr=0.01))
-    assert len(session.losses) == session.view().steps == 36
+    assert len(session.losses) == session.view().track.steps == 36
     assert session.parameters["x"].grad is not None
     assert not session.forward().ok
     assert session.undo().ok
-    assert session.view().steps == 0
+    assert session.view().track.steps == 0
 
 
 def test_a_failing_backward_changes_nothing():
@@ -204,7 +204,7 @@ def test_other_kinds_of_number(dtype, optimizer):
     pairs = torch.view_as_real(expected) if dtype == "complex64" else expected
     assert np.array_equal(after, pairs.numpy())
     assert session.last_update("z").at((0,) * after.ndim)
-    assert session.view().next
+    assert session.view().step.next
 
 
 def test_sparse_gradients_and_empty_tensors():

@@ -14,13 +14,14 @@ from explorer.program import ProgramRefused
 from explorer.training import (
     PRESETS,
     Ahead,
+    Child,
     Plane,
     ProgramProblem,
-    RemoteSession,
     TrainingSession,
     through_elements,
 )
-from explorer.training.replay import replay, replay_ahead
+from explorer.training.replay import replay_ahead
+from tests.training.plain import ask
 
 pytestmark = pytest.mark.fast
 PROBLEM = ProgramProblem("import torch\nw = torch.ones(2, requires_grad=True)", "(w**2).sum()")
@@ -32,10 +33,6 @@ RANDOM = ProgramProblem(
 
 def through_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
-
-
-def ask(request: Any) -> Any:
-    return through_json(replay(through_json(request)))
 
 
 def ask_ahead(request: Any) -> Any:
@@ -56,7 +53,7 @@ def test_it_is_the_same_as_here(
     problem: ProgramProblem, optimizer: str, settings: dict[str, Any]
 ) -> None:
     here = TrainingSession(problem, optimizer, seed=4, **settings)
-    there = RemoteSession(problem, ask, optimizer, seed=4, ask_ahead=ask_ahead, **settings)
+    there = TrainingSession(problem, optimizer, seed=4, where=Child(ask, ask_ahead), **settings)
     for session in (here, there):
         session.iterate(5)
         session.forward()
@@ -75,7 +72,7 @@ def test_it_is_the_same_as_here(
 
 
 def test_in_a_plane() -> None:
-    session = RemoteSession(PROBLEM, ask, lr=0.1, ask_ahead=ask_ahead)
+    session = TrainingSession(PROBLEM, lr=0.1, where=Child(ask, ask_ahead))
     session.iterate(2)
     point = session.points()[-1]
     ahead = session.look_ahead(through_elements(point, ("w", (0,)), ("w", (1,))), steps=4)
@@ -88,7 +85,7 @@ def test_in_a_plane() -> None:
 
 def test_without_a_child_for_it() -> None:
     with pytest.raises(ProgramRefused, match="cannot look ahead"):
-        RemoteSession(PROBLEM, ask, lr=0.1).look_ahead()
+        TrainingSession(PROBLEM, lr=0.1, where=Child(ask)).look_ahead()
 
 
 def array(*numbers: float, shape: list[int] | None = None, dtype: str = "<f8") -> dict[str, Any]:
@@ -140,7 +137,7 @@ def answered(forge: Callable[[dict[str, Any]], object], plane: Plane | None = No
         forge(plain)
         return plain
 
-    session = RemoteSession(PROBLEM, ask, lr=0.1, ask_ahead=forged)
+    session = TrainingSession(PROBLEM, lr=0.1, where=Child(ask, forged))
     return session.look_ahead(plane, steps=3, seconds=60, curvature=1.0)
 
 

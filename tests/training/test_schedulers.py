@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.optim import lr_scheduler
 
-from explorer.training import PRESETS, RemoteSession, TrainingSession
+from explorer.training import PRESETS, Child, TrainingSession
 from explorer.training.replay import replay
 from explorer.training.schedulers import SCHEDULERS, curve, validate_scheduler
 from tests.marks import sample
@@ -162,10 +162,10 @@ def test_fifty_steps_are_those_of_a_plain_loop(name, optimizer, hyper):
             assert getattr(session, press)().ok
     view = session.view()
     assert same([p.value for p in view.parameters.values()], plain)
-    assert list(view.lrs) == rates
-    assert view.lr_steps == tuple(range(50))
+    assert list(view.track.lr.values) == rates
+    assert view.track.lr.steps == list(range(50))
     assert len(set(rates)) > 1
-    assert view.scheduler == name
+    assert view.settings.scheduler == name
 
 
 def test_what_a_schedule_will_do_and_did():
@@ -199,7 +199,7 @@ def test_the_lr_that_is_set_goes_through_the_scheduler_as_in_torch():
     assert session.hyper["lr"] == 0.8
     session.undo()
     assert session.hyper["lr"] == 0.4
-    assert session.track.lrs == [0.2, 0.1, 0.8]
+    assert session.track.lr.values == [0.2, 0.1, 0.8]
 
 
 def test_groups_have_learning_rates_of_their_own():
@@ -207,22 +207,24 @@ def test_groups_have_learning_rates_of_their_own():
     settings = {"name": "StepLR", "step_size": 2, "gamma": 0.5}
     groups = [{"parameters": ["b"], "lr": 0.04}]
     here = TrainingSession(REGRESSION, lr=0.2, scheduler=settings, groups=groups)
-    there = RemoteSession(REGRESSION, replay, lr=0.2, scheduler=settings, groups=groups)
+    there = TrainingSession(
+        REGRESSION, lr=0.2, scheduler=settings, groups=groups, where=Child(replay)
+    )
     for session in (here, there):
         session.iterate(1)
         assert "from 0.2 to 0.1 in the first group" in session.view().previews["schedule"]
         session.step()
         assert session.schedule().message == "lr: 0.2 → 0.1, lr: 0.04 → 0.02 for b."
         assert session.hyper["lr"] == 0.1
-        assert session.view().groups[0].hyper["lr"] == 0.02
+        assert session.view().settings.groups[0].hyper["lr"] == 0.02
         message = "lr is 0.6 for b from the next step on. The next scheduler.step makes it 0.6."
         assert session.set(group=1, lr=0.6).message == message
         session.iterate(3)
-        assert session.view().groups[0].hyper["lr"] == 0.3
+        assert session.view().settings.groups[0].hyper["lr"] == 0.3
         session.undo()
-        assert session.view().groups[0].hyper["lr"] == 0.6
+        assert session.view().settings.groups[0].hyper["lr"] == 0.6
         session.undo()
-        assert session.view().groups[0].hyper["lr"] == 0.02
+        assert session.view().settings.groups[0].hyper["lr"] == 0.02
     names: dict[str, Any] = {}
     here.redo()
     exec(here.script(), names)
@@ -248,7 +250,7 @@ def test_the_end_of_a_schedule():
     )
     event = session.iterate(20)
     assert event.message.startswith("Iteration 9 of 20 failed")
-    assert session.view().steps == 8
+    assert session.view().track.steps == 8
     event = session.schedule()
     assert event.error is not None
     assert "total steps is 8" in event.error.detail
@@ -259,7 +261,9 @@ def test_the_end_of_a_schedule():
 def test_undo_and_another_process_keep_the_schedule(name):
     settings = {"name": name, **PLAIN[name][0]}
     here = TrainingSession(REGRESSION, lr=0.1, momentum=0.9, scheduler=settings, history_bytes=1)
-    there = RemoteSession(REGRESSION, replay, lr=0.1, momentum=0.9, scheduler=settings)
+    there = TrainingSession(
+        REGRESSION, lr=0.1, momentum=0.9, scheduler=settings, where=Child(replay)
+    )
     seen = []
     for _ in range(4):
         for session in (here, there):
@@ -268,13 +272,13 @@ def test_undo_and_another_process_keep_the_schedule(name):
             assert session.schedule().ok
         seen.append(here.hyper)
         assert there.hyper == here.hyper
-        assert there.view().lrs == here.view().lrs
+        assert there.view().track.lr.values == here.view().track.lr.values
     for session in (here, there):
         for expected in seen[::-1]:
             assert session.hyper == expected
             for _ in range(3):
                 assert session.undo().ok
-        assert session.view().lrs == ()
+        assert session.view().track.lr.values == []
 
 
 def test_no_scheduler_is_chosen():
@@ -284,4 +288,4 @@ def test_no_scheduler_is_chosen():
     with pytest.raises(ValueError, match="no such scheduler"):
         TrainingSession(REGRESSION, lr=0.1, scheduler={"name": "?"})
     with pytest.raises(ValueError, match="no such scheduler"):
-        RemoteSession(REGRESSION, replay, lr=0.1, scheduler={"name": "?"})
+        TrainingSession(REGRESSION, lr=0.1, scheduler={"name": "?"}, where=Child(replay))

@@ -38,7 +38,7 @@ def test_two_backwards_accumulate_and_say_so():
         event = session.backward()
         assert grad(session) == 20 * passes
     assert ".grad is now the sum of 2 backward passes." in event.message
-    assert session.view().passes == 2
+    assert session.view().track.passes == 2
     assert "subtract 0.1 · 40 from x" in session.view().previews["step"]
     session.step()
     assert value(session) == 6
@@ -62,7 +62,7 @@ def test_backward_twice_quotes_torch():
     assert "has been used" in event.message
     assert "second time" in event.error.detail
     assert grad(session) == 20
-    assert session.view().graph == "freed"
+    assert session.view().graph.state == "freed"
 
 
 def test_backward_after_step_quotes_torch():
@@ -100,15 +100,15 @@ def test_zero_grad_both_ways(set_to_none):
 
 def test_the_graph_stays_to_be_seen_when_backward_has_used_it():
     session = TrainingSession(PRESETS["linear regression"], lr=0.1)
-    assert session.view().dot() == ""
+    assert session.view().graph.dot() == ""
     session.forward()
-    dot = session.view().dot()
-    assert session.view().graph == "live"
+    dot = session.view().graph.dot()
+    assert session.view().graph.state == "live"
     for name in ("MmBackward0", "AccumulateGrad", "<B>w</B>", "<B>b</B>", "<B>loss</B>"):
         assert name in dot
     session.backward()
-    assert session.view().graph == "freed"
-    assert session.view().dot() == dot
+    assert session.view().graph.state == "freed"
+    assert session.view().graph.dot() == dot
 
 
 def test_x_data_minus_lr_grad():
@@ -151,7 +151,7 @@ def test_forgetting_zero_grad_and_another_setting():
         total += 2 * x
         x -= 0.1 * total
     assert value(twin) == pytest.approx(x, abs=1e-5)
-    assert twin.view().passes == 3
+    assert twin.view().track.passes == 3
     assert len(twin.losses) == len(session.losses) == 4
     other = Follower(RunSetting.of(session, lr=0.4)).follow(session)
     assert value(other) == pytest.approx(10 * 0.2**3, rel=1e-5)
@@ -167,14 +167,14 @@ def test_divergence_is_named_and_history_kept():
     with np.errstate(over="ignore", invalid="ignore"):
         while math.isfinite(x * x):
             x, steps = x - np.float32(1e6) * (2 * x), steps + 1
-    assert session.view().trouble == f"The loss became inf after step {steps}."
+    assert session.view().track.trouble == f"The loss became inf after step {steps}."
     assert session.losses[0] == 100
     assert len(session.losses) == 30
     assert all(math.isfinite(loss) for loss in session.losses[:steps])
     while not session.undo().error:
         pass
     assert value(session) == 10
-    assert session.view().trouble == ""
+    assert session.view().track.trouble == ""
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_settings_that_make_no_sense(hyper, words):
     event = session.set(**hyper)
     assert not event.ok
     assert words in event.message
-    assert session.hyper == before.hyper
+    assert session.hyper == before.settings.hyper
     assert session.view().undoable == before.undoable
     assert session.iterate(1).ok
 
@@ -222,12 +222,12 @@ def test_seeds(seed):
 
 
 def test_a_session_ends_somewhere(monkeypatch):
-    monkeypatch.setattr("explorer.training.recording.MOST_ACTIONS", 5)
+    monkeypatch.setattr("explorer.limits.MOST_ACTIONS", 5)
     session = TrainingSession(PARABOLA, lr=0.1)
     event = session.iterate(10)
     assert "Iteration 5 of 10 failed" in event.message
     assert "5 actions" in event.error.message
-    assert session.view().steps == 4
+    assert session.view().track.steps == 4
     assert not session.forward().ok
     assert session.undo().ok
 
@@ -236,18 +236,18 @@ def test_a_session_ends_somewhere(monkeypatch):
 def test_iterations_end_when_their_time_is_over(monkeypatch, seconds, done):
     """A clock that goes on by a second whenever it is looked at, once in each iteration."""
     clock = SimpleNamespace(perf_counter=count().__next__)
-    monkeypatch.setattr("explorer.training.recording.time", clock)
+    monkeypatch.setattr("explorer.training.session.time", clock)
     session = TrainingSession(PRESETS["linear regression"], lr=0.1, seed=2)
     event = session.iterate(20, seconds=seconds)
     view = session.view()
     assert event.ok
-    assert view.steps == done
+    assert view.track.steps == done
     assert event.message.startswith(f"{done} iteration")
     got = [p.value for p in view.parameters.values()]
     assert same(got, loop(session.problem, "SGD", done, seed=2, lr=0.1))
-    assert np.array_equal(view.last["w"].after, view.parameters["w"].value)
+    assert np.array_equal(view.step.last["w"].after, view.parameters["w"].value)
     assert session.undo().ok
-    assert session.view().steps == 0
+    assert session.view().track.steps == 0
 
 
 def test_lr_zero_says_that_nothing_moves():
@@ -288,7 +288,7 @@ def test_large_parameters_are_written_out_in_part():
     session = TrainingSession(problem, lr=0.1)
     session.iterate(1)
     view = session.view()
-    assert view.last["w"].after.shape == (4096,)
+    assert view.step.last["w"].after.shape == (4096,)
     assert view.parameters["w"].value.shape == (100, 100)
     assert np.array_equal(session.last_update("w").after, view.parameters["w"].value)
 
@@ -301,7 +301,7 @@ def test_a_move_begins_a_run_elsewhere() -> None:
     session.iterate(3)
     b = session.parameters["b"].value
     assert session.move({"a": 1.25}).ok
-    assert session.view().steps == 0
+    assert session.view().track.steps == 0
     assert session.parameters["b"].value == b  # the others stay
     assert session.losses == []
     values = {name: p.value for name, p in session.parameters.items()}
@@ -316,7 +316,7 @@ def test_a_move_begins_a_run_elsewhere() -> None:
     for _ in range(5):
         assert session.undo().ok
     assert session.parameters["a"].value == -5
-    assert session.view().steps == 0
+    assert session.view().track.steps == 0
 
 
 @pytest.mark.fast

@@ -18,9 +18,16 @@ from explorer.training import (
     TrainingSession,
     through_elements,
 )
-from explorer.training.curvature import lanczos, measure_curvature
 from explorer.training.optimizers import OPTIMIZERS
-from explorer.training.stability import REGIMES, Stability, critical_lr, factors, read_path
+from explorer.training.stability import (
+    REGIMES,
+    Stability,
+    critical_lr,
+    factors,
+    lanczos,
+    measure_curvature,
+    read_path,
+)
 from tests.marks import sample
 
 QUADRATIC = "ill-conditioned quadratic"
@@ -398,7 +405,7 @@ def test_a_loss_that_is_infinite_here() -> None:
     session.reset()
     session.move({"x": 1e30})
     session.forward()
-    assert session.view().trouble == "The loss is inf at the start."
+    assert session.view().track.trouble == "The loss is inf at the start."
 
 
 def test_a_short_path_says_nothing() -> None:

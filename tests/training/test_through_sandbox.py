@@ -9,8 +9,8 @@ import pytest
 
 from explorer import sandbox
 from explorer.program import ProgramRefused
-from explorer.training import ProgramProblem, RemoteSession, through_elements
-from explorer.training.extent import extent_of_path
+from explorer.training import Child, ProgramProblem, TrainingSession, through_elements
+from explorer.training.landscape import extent_of_path
 from tests.training.plain import loop, same
 from tests.training.test_against_torch import OWN
 
@@ -18,7 +18,7 @@ from tests.training.test_against_torch import OWN
 def test_fifty_steps_are_plain_pytorch():
     reports: list[int] = []
     ask = partial(sandbox.call, "replay", on_progress=reports.append)
-    session = RemoteSession(OWN, ask, "Adam", lr=0.02, seed=4)
+    session = TrainingSession(OWN, "Adam", lr=0.02, seed=4, where=Child(ask))
     for press in ("zero_grad", "forward", "backward", "step"):
         assert getattr(session, press)().ok
     assert session.iterate(49).ok
@@ -26,7 +26,7 @@ def test_fifty_steps_are_plain_pytorch():
     assert same(got, loop(OWN, "Adam", 50, seed=4, lr=0.02))
     assert reports == list(range(1, 50))
     assert session.undo().ok
-    assert session.view().steps == 1
+    assert session.view().track.steps == 1
     assert session.redo().ok
     assert same([p.value for p in session.parameters.values()], got)
     plane = through_elements(session.points()[-1], ("scale", (0,)), ("scale", (1,)))
@@ -42,11 +42,13 @@ def test_a_child_that_is_stopped_keeps_what_was_done():
         setup=ROSE,
         loss="n += 1\nwhile n > 3 and n > 0:\n    y = x * 2\nloss = (x ** 2).sum()",
     )
-    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=6), lr=0.1)
+    session = TrainingSession(
+        problem, lr=0.1, where=Child(partial(sandbox.call, "replay", timeout=6))
+    )
     event = session.iterate(10)
     assert "Iteration 4 of 10 failed; the state after iteration 3 is kept" in event.message
     assert np.allclose(session.parameters["x"].value, [0.512, 1.024])
-    assert session.view().steps == 3
+    assert session.view().track.steps == 3
     assert session.undo().ok
     assert np.array_equal(session.parameters["x"].value, [1, 2])
 
@@ -57,7 +59,9 @@ def test_a_child_that_dies_changes_nothing():
         setup=ROSE + "\nimport torch.nn.functional as F",
         loss="n += 1\nif n > 2:\n    F.max_pool1d(torch.ones(1, 1, 4), 2**62)\n(x ** 2).sum()",
     )
-    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=6), lr=0.1)
+    session = TrainingSession(
+        problem, lr=0.1, where=Child(partial(sandbox.call, "replay", timeout=6))
+    )
     assert session.iterate(2).ok
     before = session.view()
     event = session.forward()
@@ -65,7 +69,7 @@ def test_a_child_that_dies_changes_nothing():
     assert event.message
     assert repr(session.view()) == repr(before)
     assert session.undo().ok
-    assert session.view().steps == 0
+    assert session.view().track.steps == 0
 
 
 def test_setups_that_are_refused():
@@ -73,7 +77,7 @@ def test_setups_that_are_refused():
     large = "import torch\nx = torch.zeros(10**7, requires_grad=True)"
     for setup, words in ((large, "10,000,000 parameters"), ("x = 1", "defines no parameter")):
         with pytest.raises(ProgramRefused, match=words):
-            RemoteSession(ProgramProblem(setup=setup, loss="x.sum()"), ask)
+            TrainingSession(ProgramProblem(setup=setup, loss="x.sum()"), where=Child(ask))
 
 
 def test_the_first_child_says_what_forward_would_do():
@@ -83,18 +87,18 @@ def test_the_first_child_says_what_forward_would_do():
         asked.append(request)
         return sandbox.call("replay", request)
 
-    session = RemoteSession(OWN, ask, lr=0.02, tries_forward=True)
-    assert session.forward_event is not None
-    assert session.forward_event.ok
-    assert session.view().losses == ()
+    session = TrainingSession(OWN, lr=0.02, where=Child(ask, tries_forward=True))
+    assert session.first_forward is not None
+    assert session.first_forward.ok
+    assert session.view().track.loss.values == []
     assert session.presses == []
-    assert session.forward().message == session.forward_event.message
+    assert session.forward().message == session.first_forward.message
     assert len(asked) == 2
     broken = ProgramProblem(ROSE, "loss = x.sum() + missing")
-    session = RemoteSession(broken, ask, lr=0.02, tries_forward=True)
-    assert session.forward_event is not None
-    assert session.forward_event.error is not None
-    assert "missing" in session.forward_event.error.message
+    session = TrainingSession(broken, lr=0.02, where=Child(ask, tries_forward=True))
+    assert session.first_forward is not None
+    assert session.first_forward.error is not None
+    assert "missing" in session.first_forward.error.message
 
 
 def test_one_child_looks_ahead_and_computes_the_surface():
@@ -104,7 +108,7 @@ def test_one_child_looks_ahead_and_computes_the_surface():
         asked.append(request)
         return sandbox.call("replay", request)
 
-    session = RemoteSession(OWN, ask, lr=0.02)
+    session = TrainingSession(OWN, lr=0.02, where=Child(ask))
     plane = through_elements(session.points()[-1], ("scale", (0,)), ("scale", (1,)))
     extent = extent_of_path(plane, plane.place(session.points()))
     surface = session.surface(plane, extent, ahead=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,15 +13,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from explorer.training import (
+    Child,
     Follower,
     ProgramProblem,
-    RemoteSession,
     RunSetting,
     TrainingSession,
     View,
 )
-from explorer.training.replay import replay
 from tests.marks import sample
+from tests.training.plain import ask
 
 PROBLEM = ProgramProblem(
     setup="""\
@@ -75,15 +76,12 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def ask(request):
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
-
-
 def plain(view: View) -> str:
     """All of a view as text, so that two can be compared to the last bit."""
     with np.printoptions(floatmode="unique", threshold=10_000):
-        settings = {"hyper": json.dumps(view.hyper), "chosen": json.dumps(view.chosen)}
-        return repr(replace(view, undoable=0, redoable=0, **settings))
+        hyper, chosen = json.dumps(view.settings.hyper), json.dumps(view.settings.chosen)
+        settings: Any = replace(view.settings, hyper=hyper, chosen=chosen)
+        return repr(replace(view, undoable=0, redoable=0, settings=settings))
 
 
 @given(
@@ -151,7 +149,7 @@ def told(event):
 def test_replay_is_the_same_session(presses, optimizer, options):
     name, hyper = optimizer
     here = TrainingSession(PROBLEM, name, **options, **hyper)
-    there = RemoteSession(PROBLEM, ask, name, **options, **hyper)
+    there = TrainingSession(PROBLEM, name, where=Child(ask), **options, **hyper)
     for press, arguments in presses:
         one, other = (told(getattr(s, press)(**arguments)) for s in (here, there))
         assert one == other

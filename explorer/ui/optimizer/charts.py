@@ -46,23 +46,23 @@ def draw_fit(workspace: Workspace) -> None:
 def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False) -> None:
     """Draw the loss and the gradient norm of all runs; again soon where one is `behind`."""
     cells: dict[str, tuple[Plot | Blank, int]] = {}
-    losses = [(run.view.loss_steps, run.view.losses) for run in runs]
-    norms = [(run.view.norm_steps, run.view.norms) for run in runs]
+    losses = [(run.view.track.loss.steps, run.view.track.loss.values) for run in runs]
+    norms = [(run.view.track.norm.steps, run.view.track.norm.values) for run in runs]
     cells["curve-loss"] = (_curve("loss", losses, runs), _LOWER)
     cells["curve-gradient-norm"] = (_curve("gradient norm", norms, runs), _LOWER)
-    if any(run.view.scheduler for run in runs):
-        rates = [(run.view.lr_steps, run.view.lrs) for run in runs]
+    if any(run.view.settings.scheduler for run in runs):
+        rates = [(run.view.track.lr.steps, run.view.track.lr.values) for run in runs]
         cells["curve-lr"] = (_curve("lr", rates, runs), _LOWER)
     again = PAUSE if workspace.run is not None or behind else None
-    frame = -sum(run.view.steps for run in runs) if behind else workspace.version
+    frame = -sum(run.view.track.steps for run in runs) if behind else workspace.version
     mount_plots(cells, "", key="curves", again=again, frame=frame)
 
 
 def draw_graph(view: View) -> None:
     """Draw the graph of the last forward; optimizer.css makes a used one pale."""
-    dot = view.dot()
+    dot = view.graph.dot()
     if dot:
-        mount_miniature(dot, alt=f"The autograd graph ({view.graph})", height=_LOWER - 26)
+        mount_miniature(dot, alt=f"The autograd graph ({view.graph.state})", height=_LOWER - 26)
 
 
 def _curve(label: str, curves: Sequence[Any], runs: Sequence[Run]) -> Plot:
@@ -96,7 +96,7 @@ def _thin(x: Sequence[int], y: Sequence[float]) -> tuple[list[int], list[float]]
 
 def _fit(workspace: Workspace, point: Point) -> Plot | Blank:
     """The model's output with the parameters of `point`; computed when they change."""
-    cached, batch = workspace.cache.get(_FIT), workspace.view.batch
+    cached, batch = workspace.cache.get(_FIT), workspace.view.loss.batch
     if cached is None or cached[0] != workspace.view.seed or not _is_same(cached[1], point):
         fit = _plot_fit(workspace.chosen.problem, point, workspace.view.seed)
         cached = workspace.cache[_FIT] = (workspace.view.seed, point, fit)

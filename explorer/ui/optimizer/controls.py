@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from html import escape
 from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.program import ProgramRefused
-from explorer.training import View
+from explorer.training import PressEvent, TrainingSession, View
 from explorer.training.formatting import pluralize
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.common.widgets import program_error, whole
-from explorer.ui.optimizer.workspace import MOST, Workspace
+from explorer.ui.optimizer.workspace import Workspace
 from explorer.view.answers import error_html
 from explorer.view.glossary import GLOSSARY, Html, html, term_link
 
 #: The calls of a training loop in their order, with what each does in PyTorch and the key that
 #: presses it. Clipping and a scheduler are there if they are chosen.
-CALLS = {
-    "zero_grad": ("optimizer.zero_grad(): clears every .grad", "Z"),
-    "forward": ("Computes the loss and records the graph", "F"),
-    "backward": ("loss.backward(): goes back through the graph and adds to every .grad", "B"),
-    "clip": ("Limits the gradients before step uses them", "L"),
-    "step": ("optimizer.step(): changes every parameter, using its .grad", "S"),
-    "schedule": ("scheduler.step(): sets the learning rate of the next step", "E"),
+CALLS: dict[str, tuple[Callable[..., PressEvent], str, str]] = {
+    "zero_grad": (TrainingSession.zero_grad, "optimizer.zero_grad(): clears every .grad", "Z"),
+    "forward": (TrainingSession.forward, "Computes the loss and records the graph", "F"),
+    "backward": (
+        TrainingSession.backward,
+        "loss.backward(): goes back through the graph and adds to every .grad",
+        "B",
+    ),
+    "clip": (TrainingSession.clip, "Limits the gradients before step uses them", "L"),
+    "step": (
+        TrainingSession.step,
+        "optimizer.step(): changes every parameter, using its .grad",
+        "S",
+    ),
+    "schedule": (
+        TrainingSession.schedule,
+        "scheduler.step(): sets the learning rate of the next step",
+        "E",
+    ),
 }
 _LABELS = {"clip": "clip_grad", "schedule": "scheduler.step"}
 #: How a press is called where its name is not that of a call.
@@ -45,71 +60,82 @@ def choose_zeros() -> None:
 def draw_new_seed(workspace: Workspace) -> None:
     """Draw the button that starts again from another seed."""
     help = f"Start again from a seed other than {workspace.view.seed}"
-    _button(workspace, "New seed", "new seed", help, width="content")
+    _button("New seed", "new-seed", workspace.press_new_seed, help, width="content")
 
 
 def draw_calls(workspace: Workspace) -> None:
     """Draw all buttons. optimizer.css arranges them, and shows which call is due."""
-    view, run = workspace.view, workspace.run
+    view, press = workspace.view, workspace.press
     with st.container(horizontal=True, gap="small", key="calls"):
         for name in offered_calls(view):
-            help, letter = CALLS[name]
-            label = _LABELS.get(name, name)
+            call, help, letter = CALLS[name]
             zeros = {"set_to_none": not st.session_state.get(_ZEROS)} if name == "zero_grad" else {}
-            _button(workspace, label, name, f"{help}. Key: {letter}", shortcut=letter, kwargs=zeros)
-    with st.container(horizontal=True, gap="small", key="more-calls"):
-        _button(workspace, "1 iteration", "iterate", view.previews["iteration"])
-        if run is None:
             _button(
-                workspace,
+                _LABELS.get(name, name),
+                name,
+                partial(press, call, **zeros),
+                f"{help}. Key: {letter}",
+                shortcut=letter,
+            )
+    with st.container(horizontal=True, gap="small", key="more-calls"):
+        iterate = partial(press, TrainingSession.iterate)
+        _button("1 iteration", "iterate", iterate, view.previews["iteration"])
+        if workspace.run is None:
+            _button(
                 "Run",
                 "run",
+                lambda: workspace.press_run(round(st.session_state.get("n") or 1)),
                 "Many iterations in a row, shown as they are done",
                 icon=":material/fast_forward:",
-                on_click=lambda _: workspace.press("run", n=round(st.session_state.get("n") or 1)),
             )
         else:
             help = "End the run after this iteration"
-            _button(workspace, "Stop", "stop", help, icon=":material/stop:")
-        validate("n", lambda text: is_finite(text) and 1 <= float(text) <= MOST)
+            _button("Stop", "stop", workspace.press_stop, help, icon=":material/stop:")
+        validate(
+            "n", lambda text: is_finite(text) and 1 <= float(text) <= limits.MOST_RUN_ITERATIONS
+        )
         whole(
-            "Iterations", "n", 1, MOST, start=200, hidden=True, width=90, help="Iterations of Run"
+            "Iterations",
+            "n",
+            1,
+            limits.MOST_RUN_ITERATIONS,
+            start=200,
+            hidden=True,
+            width=90,
+            help="Iterations of Run",
         )
         _button(
-            workspace,
             "Undo",
             "undo",
+            partial(press, TrainingSession.undo),
             "Undo the last action. Key: U",
             icon=":material/undo:",
             shortcut="U",
             disabled=not view.undoable,
         )
         _button(
-            workspace,
             "Redo",
             "redo",
+            partial(press, TrainingSession.redo),
             "Redo what was undone",
             icon=":material/redo:",
             disabled=not view.redoable,
         )
-        _button(workspace, "Reset", "reset", view.previews["reset"])
+        reset = partial(press, TrainingSession.reset)
+        _button("Reset", "reset", reset, view.previews["reset"])
 
 
 def offered_calls(view: View) -> list[str]:
     """The calls that have a button."""
-    chosen = {"clip": view.clip, "schedule": view.scheduler}
+    chosen = {"clip": view.clip.name, "schedule": view.settings.scheduler}
     return [name for name in CALLS if chosen.get(name, True)]
 
 
-def _button(workspace: Workspace, label: str, press: str, help: str, **options: Any) -> None:
+def _button(label: str, name: str, press: Callable[[], None], help: str, **settings: Any) -> None:
     """Draw the button of a press. All are of one type, for a button that changes its type is made
     anew and loses the keyboard's focus."""
-    st.button(
-        label,
-        key=f"press-{press.replace(' ', '-')}",
-        help=help,
-        **{"on_click": workspace.press, "args": (press,), "width": "stretch", **options},
-    )
+    settings = {"width": "stretch", **settings}
+    st.button(label, key=f"press-{name}", help=help, on_click=press, **settings)
 
 
 def draw_sentences(workspace: Workspace) -> None:
@@ -120,7 +146,7 @@ def draw_sentences(workspace: Workspace) -> None:
         f'<div class="ax-will {name}{" due" if name == due else ""}">{_preview(name, view)}</div>'
         for name in offered_calls(view)
     )
-    graph = f'<div class="ax-note ax-graph {view.graph}">{_GRAPH[view.graph]}</div>'
+    graph = f'<div class="ax-note ax-graph {view.graph.state}">{_GRAPH[view.graph.state]}</div>'
     st.html(f'<div class="ax-sentences">{will}{_outcome(workspace)}</div>{graph}')
 
 
@@ -139,14 +165,14 @@ def _due_call(workspace: Workspace) -> str:
         return calls[0]
     if last in calls:
         return calls[(calls.index(last) + 1) % len(calls)]
-    after = {"live": "forward", "freed": "backward"}.get(view.graph, "zero_grad")
+    after = {"live": "forward", "freed": "backward"}.get(view.graph.state, "zero_grad")
     return calls[calls.index(after) + 1]
 
 
 def _outcome(workspace: Workspace) -> str:
     """What the last press did, or how far a run is, and where numbers became infinite."""
     view, event, run = workspace.view, workspace.event, workspace.run
-    steps = pluralize(view.steps, "step")
+    steps = pluralize(view.track.steps, "step")
     message = error = ""
     if run is not None:
         message = (
@@ -161,7 +187,11 @@ def _outcome(workspace: Workspace) -> str:
             message = escape(event.message)
         error = error_html(event.error) if event.error else ""
     style = "ax-said failed" if error else "ax-said"
-    trouble = f'<span class="ax-trouble">{escape(view.trouble)}</span>' if view.trouble else ""
+    trouble = (
+        f'<span class="ax-trouble">{escape(view.track.trouble)}</span>'
+        if view.track.trouble
+        else ""
+    )
     return (
         f'<div class="{style}" role="status"><i>{steps}</i><span>{message}</span>{trouble}</div>'
         f"{error}"

@@ -100,8 +100,10 @@ def answer(workspace: Workspace, event: Mapping[str, Any]) -> Frame:
     # A setting changes no number before the next step.
     parameters = {} if start is None else _parameters(begin, ours)
     stability, view = ours.stability, workspace.view
-    if view.trouble and start is None and not len(ours.losses):  # the run has ended
-        stability = Stability(regime="diverges" if view.steps else "", sentence=view.trouble)
+    if view.track.trouble and start is None and not len(ours.losses):  # the run has ended
+        stability = Stability(
+            regime="diverges" if view.track.steps else "", sentence=view.track.trouble
+        )
     told = sliders.to_numbers(workspace, stability, pace == "resting")
     return {"surface": surface, "parameters": parameters, "sliders": told}, ""
 

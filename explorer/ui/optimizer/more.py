@@ -1,22 +1,52 @@
-"""The menu More: settings that are rarely changed, and the code."""
+"""The menu More: settings that are rarely changed, scheduler, clipping, groups, and the code.
+
+Another scheduler, clipping or group begins a new run, as another optimizer does.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from explorer.training import TrainingSession, schedulers
+from explorer.training.arguments import Argument
 from explorer.training.formatting import format_number
 from explorer.training.optimizers import optimizer_spec
-from explorer.ui.common.widgets import refuse
-from explorer.ui.optimizer import controls, options, settings
+from explorer.ui.common.mounts import mount_plots
+from explorer.ui.common.widgets import formula, refuse
+from explorer.ui.optimizer import controls, settings
+from explorer.ui.optimizer.link import (
+    GROUP,
+    GROUP_LR,
+    KINDS,
+    argument_text,
+    changed_arguments,
+    keep_options,
+    parse_argument,
+    read_options,
+)
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.view.plot import Axis, Line, Plot
+
+_LABELS = {"scheduler": "Scheduler", "clip": "Gradient clipping"}
+_HELP = {
+    "scheduler": "Changes lr after every step. Choosing one begins a new run.",
+    "clip": "Limits the gradients before every step. Choosing it begins a new run.",
+}
+_NONE = "None"
+_REFUSED = "settings.options.refused"
+#: Most steps of the picture of a scheduler, and the fewest.
+_MOST_STEPS, _FEWEST_STEPS = 1000, 100
 
 
 def draw_more(workspace: Workspace) -> None:
     """Draw the menu. Its name says how many of its settings are not the problem's own."""
-    options.write_options()
     changed = _changed(workspace)
     with st.popover(
         f"More · {len(changed)} changed" if changed else "More",
@@ -25,12 +55,12 @@ def draw_more(workspace: Workspace) -> None:
     ):
         _draw_hyperparameters(workspace)
         controls.choose_zeros()
-        for kind in options.KINDS:
-            options.draw_options(kind, workspace.settings["lr"], workspace.view.losses)
+        for kind in KINDS:
+            _draw_option(kind, workspace.settings["lr"], tuple(workspace.view.track.loss.values))
         if not optimizer_spec(workspace.optimizer).evaluates:
-            options.draw_groups(list(workspace.view.parameters), workspace.settings["lr"])
-        if refused := options.take_refusal():
-            refuse(refused)
+            _draw_groups(list(workspace.view.parameters), workspace.settings["lr"])
+        if refused := st.session_state.pop(_REFUSED, ""):
+            refuse(str(refused))
         with st.container(horizontal=True, gap="small"):
             controls.draw_new_seed(workspace)
             controls.draw_code_button(workspace)
@@ -45,7 +75,7 @@ def _changed(workspace: Workspace) -> list[str]:
         for name in settings.rare_settings(workspace.optimizer)
         if now[name] != own[name]
     ]
-    texts += options.describe_options()
+    texts += _describe_options()
     return [*texts, "zero_grad sets zeros"] if st.session_state.get("zeros") else texts
 
 
@@ -69,7 +99,7 @@ def _widget(workspace: Workspace, name: str, value: Any) -> None:
         new = st.session_state[key]
         change = settings.change(workspace.settings, name, new)
         if change and (new is not None or choices):
-            workspace.press("set", **change)
+            workspace.press(TrainingSession.set, **change)
 
     help = settings.meaning_of(workspace.optimizer, name).capitalize()
     if isinstance(value, bool):
@@ -80,3 +110,157 @@ def _widget(workspace: Workspace, name: str, value: Any) -> None:
         st.number_input(
             name, step=None, format="%g", key=key, on_change=changed, width=112, help=help
         )
+
+
+# -- scheduler and clipping -----------------------------------------------------------------------
+
+
+def _describe_options() -> list[str]:
+    """What is chosen, as code; groups in words, without names, which may be a stranger's."""
+    options = read_options()
+    calls = {kind: options[kind] for kind in KINDS if kind in options}
+    described = []
+    for kind, call in calls.items():
+        arguments = (f"{name}={value!r}" for name, value in changed_arguments(kind, call).items())
+        described.append(f"{call['name']}({', '.join(arguments)})")
+    return described + [
+        f"lr = {group['lr']:g} for {len(group['parameters'])} of them"
+        for group in options.get("groups", ())
+    ]
+
+
+def _draw_option(kind: str, lr: float, losses: tuple[float, ...]) -> None:
+    """Draw the list of schedulers, or of ways to clip, and the arguments of the chosen one; of a
+    scheduler also its formula and how the learning rate changes."""
+    call = read_options().get(kind, {"name": _NONE})
+    st.session_state[kind] = call["name"]
+    st.selectbox(
+        _LABELS[kind],
+        [_NONE, *KINDS[kind]],
+        format_func=lambda name: KINDS[kind][name].title if name in KINDS[kind] else _NONE,
+        key=kind,
+        on_change=_choose,
+        args=(kind,),
+        help=_HELP[kind],
+    )
+    spec = KINDS[kind].get(call["name"])
+    if spec is None:
+        return
+    formula(spec.formula)
+    with st.container(horizontal=True, gap="small", key=f"arguments-{kind}"):
+        for name, argument in spec.arguments.items():
+            _draw_argument(kind, name, argument, call[name])
+    if kind == "scheduler":
+        _draw_curve(call, lr, losses if spec.needs_loss else ())
+
+
+def _choose(kind: str) -> None:
+    options = read_options()
+    options.pop(kind, None)
+    spec = KINDS[kind].get(st.session_state[kind])
+    if spec is not None:
+        options[kind] = {"name": spec.name, **spec.defaults()}
+    keep_options(options)
+
+
+def _draw_argument(kind: str, name: str, argument: Argument, value: Any) -> None:
+    key = f"{kind}.{name}"
+    settings: dict[str, Any] = {
+        "key": key,
+        "on_change": _change,
+        "args": (kind, name, argument),
+        "help": argument.meaning[0].upper() + argument.meaning[1:],
+    }
+    st.session_state[key] = argument_text(value) if isinstance(value, tuple) else value
+    if isinstance(value, bool):
+        st.checkbox(name, **settings)
+    elif isinstance(value, tuple):
+        st.text_input(name, width=160, **settings)
+    elif argument.choices:
+        st.selectbox(name, argument.choices, width=112, **settings)
+    else:
+        kind_of_number = {"step": 1} if isinstance(value, int) else {"step": None, "format": "%g"}
+        st.number_input(name, width=112, **kind_of_number, **settings)
+
+
+def _change(kind: str, name: str, argument: Argument) -> None:
+    """An argument was changed; what cannot be used is said, and the one before stays."""
+    options = read_options()
+    try:
+        given = st.session_state[f"{kind}.{name}"]
+        value = argument.validate(
+            name, parse_argument(argument, given) if isinstance(given, str) else given
+        )
+        options[kind] = {**options[kind], name: value}
+        keep_options(options)
+    except ValueError as error:
+        st.session_state[_REFUSED] = str(error)
+
+
+def _draw_curve(call: dict[str, Any], lr: float, losses: tuple[float, ...]) -> None:
+    rates = _rates(tuple(call.items()), lr, losses)
+    steps = np.arange(len(rates))
+    plot = Plot(
+        Axis("step", 0.0, float(max(len(rates) - 1, 1))),
+        Axis("lr", 0.0, min(float(rates.max(initial=0.0)) * 1.05, sys.float_info.max) or 1.0),
+        (Line(steps, rates),),
+        "The learning rate at each step",
+        pointer=True,
+    )
+    mount_plots({"lr": (plot, 120)}, "", key="lr-curve")
+
+
+@lru_cache(maxsize=64)
+def _rates(call: tuple[tuple[str, Any], ...], lr: float, losses: tuple[float, ...]) -> np.ndarray:
+    whole = [v for _, v in call if isinstance(v, int)]
+    whole += [n for _, v in call if isinstance(v, tuple) for n in v]
+    steps = min(_MOST_STEPS, max(_FEWEST_STEPS, 3 * max(whole, default=0)))
+    try:
+        return schedulers.curve(dict(call), lr, steps, losses)
+    except ValueError:
+        return np.empty(0)
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+def _draw_groups(names: Sequence[str], lr: float) -> None:
+    """Draw the list of the parameters, and the learning rate of those picked, where there are
+    several."""
+    if len(names) < 2:
+        return
+    groups = read_options().get("groups", [])
+    chosen: dict[str, Any] = groups[0] if groups else {"parameters": [], "lr": lr / 10}
+    st.session_state[GROUP] = [name for name in chosen["parameters"] if name in names]
+    st.session_state[GROUP_LR] = chosen["lr"]
+
+    def changed() -> None:
+        picked, rate = st.session_state[GROUP], st.session_state[GROUP_LR]
+        rate = chosen["lr"] if rate is None else float(rate)
+        options = read_options()
+        options.pop("groups", None)
+        if picked:
+            options["groups"] = [{"parameters": list(picked), "lr": rate}]
+        keep_options(options)
+
+    with st.container(horizontal=True, gap="small", key="groups"):
+        st.multiselect(
+            "Parameters with their own lr",
+            names,
+            key=GROUP,
+            on_change=changed,
+            max_selections=len(names) - 1,
+            placeholder="none",
+            help="They form a second param_group. Choosing them begins a new run.",
+        )
+        if groups:
+            st.number_input(
+                "their lr",
+                0.0,
+                step=None,
+                format="%g",
+                key=GROUP_LR,
+                on_change=changed,
+                width=112,
+                help="The learning rate of this group",
+            )

@@ -21,7 +21,7 @@ from PIL import Image
 
 from explorer import limits
 from explorer.trace.text import number, shape_text
-from explorer.training import DerivationLine, ParameterView, TrainingSession, Update, View
+from explorer.training import DerivationLine, ParameterView, Update, View
 from explorer.training.clipping import Clip
 from explorer.training.formatting import element_name
 from explorer.training.optimizer_spec import OptimizerSpec
@@ -280,18 +280,18 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
     otherwise of a step taken now."""
     view = workspace.view
     action = workspace.event.action if workspace.event is not None else ""
-    clip = {"backward": view.next_clip, "clip": view.last_clip}.get(action)
+    clip = {"backward": view.clip.next, "clip": view.clip.last}.get(action)
     if clip is not None and workspace.run is None:
         _draw_clip(clip, at, view.parameters[at.name].value.shape, action == "clip")
         return
     stepped = workspace.run is not None or (
         workspace.event is not None and workspace.event.action in _STEPS
     )
-    last, coming = view.last.get(at.name), view.next.get(at.name)
+    last, coming = view.step.last.get(at.name), view.step.next.get(at.name)
     shown = last if (stepped and last) or coming is None else coming
     name = element_name(at.name, at.index(view.parameters[at.name].value.shape))
     if shown is None:
-        if view.parameters[at.name].grad is None and view.next:
+        if view.parameters[at.name].grad is None and view.step.next:
             _note(f"{name} has no gradient yet, so step would not change it.")
         else:
             _note(view.previews["step"])
@@ -340,7 +340,7 @@ def _draw_arithmetic(title: str, lines: Sequence[DerivationLine], sums: Sequence
 def _whole_update(workspace: Workspace, at: PickedElement, last: bool) -> Update | None:
     """The arithmetic of every number, where the view holds only the first and it is available."""
     session = workspace.session
-    if at.place < limits.WHOLE or not isinstance(session, TrainingSession):
+    if at.place < limits.WHOLE:
         return None
     with workspace.lock:
         return session.last_update(at.name) if last else session.next_update(at.name)

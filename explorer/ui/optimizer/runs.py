@@ -12,10 +12,11 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.trace.colours import SURFACE
 from explorer.training import Follower, RunSetting
-from explorer.training.compare import MOST_RUNS, format_runs, parse_runs
+from explorer.training.compare import format_runs, parse_runs
 from explorer.training.optimizers import optimizer_spec
 from explorer.ui.common.query_params import validate
 from explorer.ui.optimizer.settings import choose_number, choose_optimizer
@@ -24,8 +25,6 @@ from explorer.ui.optimizer.workspace import Workspace
 
 _KEY = "compare"
 _FOLLOWERS, _DONE = "runs.followers", "runs.done"
-#: Seconds that the other runs may take, all together, before the page is drawn.
-_SECONDS = 0.25
 #: Most proposals of the menu.
 _PROPOSALS = 5
 
@@ -42,8 +41,8 @@ def choose_runs(workspace: Workspace) -> tuple[RunSetting, ...]:
     ):
         for place, setting in enumerate(chosen, 1):
             _draw_row(place, setting, chosen)
-        if len(chosen) == MOST_RUNS:
-            st.html(f'<div class="ax-note">At most {MOST_RUNS} runs beside yours.</div>')
+        if len(chosen) == limits.MOST_RUNS:
+            st.html(f'<div class="ax-note">At most {limits.MOST_RUNS} runs beside yours.</div>')
         else:
             _draw_proposals(workspace, chosen)
             _draw_own(workspace, chosen)
@@ -69,7 +68,7 @@ def follow(
         for name, follower in followers.items():
             done = cache.get(_DONE, {}).get(name)
             if done is None or done[0] != workspace.version or follower.behind:
-                seconds = _SECONDS / len(followers)
+                seconds = limits.FOLLOW_SECONDS / len(followers)
                 done = (workspace.version, *_follow(workspace, follower, seconds))
             cache[_DONE] = {**cache.get(_DONE, {}), name: done}
     cache[_DONE] = {name: cache[_DONE][name] for name in followers}
@@ -99,7 +98,7 @@ def propose(workspace: Workspace) -> list[RunSetting]:
     """Settings worth comparing with the reader's: those of the problem's note, the same with and
     without momentum, Adam, and the same without zero_grad."""
     offer, view = workspace.chosen.offer, workspace.view
-    ours = RunSetting.of(view)
+    ours = RunSetting(view.optimizer, view.settings.hyper)
     settings = list(parse_runs(offer.compare))
     if "momentum" in optimizer_spec(view.optimizer).hyper:
         momentum = 0.0 if ours.hyper.get("momentum") else 0.9
@@ -208,7 +207,8 @@ def _translate_old_link(workspace: Workspace) -> None:
     params = st.query_params
     kind = params.pop("beside", "")
     if kind in _FORGETFUL:
-        _choose((RunSetting.of(workspace.view, zero_grad=False),))
+        view = workspace.view
+        _choose((RunSetting(view.optimizer, view.settings.hyper, zero_grad=False),))
     elif kind in _OTHER:
         optimizer = params.get("beside-optimizer", "SGD")
         words = [f"lr={params.get('beside-lr', '0.01')}"]

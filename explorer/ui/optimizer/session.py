@@ -7,27 +7,19 @@ from typing import Any
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.exit_reasons import is_temporary
-from explorer.training import PressEvent, ProgramProblem, RemoteSession, TrainingSession
-from explorer.training.compare import Session
+from explorer.training import Child, PressEvent, ProgramProblem, TrainingSession
 from explorer.training.formatting import format_number
-from explorer.training.groups import adapt_groups
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.problem import validate_seed
+from explorer.training.options import adapt_groups
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.live_run import live_call
-from explorer.ui.common.query_params import validate
-from explorer.ui.optimizer import run_link
-from explorer.ui.optimizer.options import Options, keep_options, read_options
+from explorer.ui.optimizer import link
+from explorer.ui.optimizer.link import LinkedRun, keep_options, read_hyper, read_options, read_seed
 from explorer.ui.optimizer.problems import FIRST, OFFERS, OWN, ChosenProblem
-from explorer.ui.optimizer.run_link import LinkedRun
-from explorer.ui.optimizer.settings import read_link
-from explorer.ui.optimizer.workspace import Workspace
-
-#: Memory for the snapshots of one reader's session; a second run may take as much again.
-HISTORY_BYTES = 16 * 2**20
+from explorer.ui.optimizer.workspace import Options, Repeat, Workspace
 
 _KEY, _REFUSED, _PLACE = "steps", "steps.refused", "steps.place"
 
@@ -57,11 +49,11 @@ def open_session(chosen: ChosenProblem, optimizer: str) -> Workspace:
     workspace: Workspace | None = st.session_state.get(_KEY)
     arrived = sandbox_call.take_arrival()
     wanted = (chosen.name, optimizer, read_options(arrived))
-    asked = run_link.texts_in_link() if arrived else {}
+    asked = link.texts_in_link() if arrived else {}
     if (
         workspace is None
         or workspace.kind != wanted
-        or not asked.items() <= run_link.link_of(workspace)["params"].items()
+        or not asked.items() <= link.run_in_link(workspace)["params"].items()
     ):
         workspace = _replace(workspace, chosen, optimizer, arrived)
     elif refusal() is not None:
@@ -107,35 +99,26 @@ def open_workspace(
 
     ValueError for settings and ProgramRefused for a program of which no session can be made.
     """
-    session: Session
-    event: PressEvent | None = None
-    settings: dict[str, Any] = {**hyper, **(options or {})}
-    start = linked.start if linked else None
-    if chosen.key == OWN:
-        assert isinstance(chosen.problem, ProgramProblem)
-        session = RemoteSession(
-            chosen.problem,
-            _replay,
-            optimizer,
-            seed=seed,
-            start=start,
-            ask_ahead=partial(live_call, "look_ahead"),
-            tries_forward=linked is None or linked.presses is None,
-            **settings,
-        )
-        event = session.forward_event
-    else:
-        session = TrainingSession(
-            chosen.problem,
-            optimizer,
-            seed=seed,
-            start=start,
-            history_bytes=HISTORY_BYTES,
-            **settings,
-        )
+    is_own = chosen.key == OWN
+    where = Child(
+        _replay,
+        partial(live_call, "look_ahead"),
+        tries_forward=linked is None or linked.presses is None,
+    )
+    session = TrainingSession(
+        chosen.problem,
+        optimizer,
+        seed=seed,
+        start=linked.start if linked else None,
+        where=where if is_own else None,
+        history_bytes=limits.OWN_SESSION_BYTES if is_own else limits.READER_SESSION_BYTES,
+        **hyper,
+        **(options or {}),
+    )
+    event = session.first_forward
     workspace = Workspace(chosen, optimizer, session, session.view(), options=options or {})
     if linked is not None and linked.presses is not None:
-        workspace.run = linked.repeat()
+        workspace.run = Repeat.of(linked.presses) if linked.presses else None
         workspace.perform()
     elif event is not None and not event.ok:  # reported now, not at the first press
         workspace.event = event
@@ -146,7 +129,7 @@ def _open_linked(
     chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any], seed: int, options: Options
 ) -> Workspace:
     """A workspace with the run that the link asks for, as far as there can be one."""
-    linked = run_link.read_run(optimizer, hyper)
+    linked = link.read_run(optimizer, hyper)
     trouble = linked.trouble
     try:
         workspace = open_workspace(chosen, optimizer, linked.hyper, seed, options, linked)
@@ -175,9 +158,9 @@ def _replace(
     if before is not None and refused and refused[0] == wanted and not is_temporary(refused[1]):
         return before
     own, report = chosen.offer.settings(optimizer), ""
-    seed = _seed() if before is None or arrived else before.view.seed
+    seed = read_seed() if before is None or arrived else before.view.seed
     if before is None or arrived:
-        hyper = read_link(chosen.offer, optimizer)
+        hyper = read_hyper(chosen.offer, optimizer)
     else:
         same = (before.chosen.key, before.optimizer) == (chosen.key, optimizer)
         hyper = before.settings if same else own
@@ -219,17 +202,3 @@ def _open_first() -> Workspace:
     assert isinstance(problem, ProgramProblem)
     chosen = ChosenProblem(FIRST, offer, problem, "")
     return open_workspace(chosen, "SGD", offer.settings("SGD"), 0)
-
-
-def _seed() -> int:
-    """The seed in the page's link, or 0."""
-    validate("seed", _is_seed)
-    text = st.query_params.get("seed", "0")
-    return int(text) if _is_seed(text) else 0
-
-
-def _is_seed(text: str) -> bool:
-    try:
-        return validate_seed(int(text)) >= 0
-    except ValueError:
-        return False

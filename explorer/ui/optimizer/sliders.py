@@ -13,11 +13,12 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.training import Stability
+from explorer.training import Stability, TrainingSession
 from explorer.training.formatting import format_number
 from explorer.training.optimizers import optimizer_spec
 from explorer.ui.common.widgets import while_drawn
 from explorer.ui.optimizer import settings
+from explorer.ui.optimizer.link import write_link
 from explorer.ui.optimizer.workspace import Workspace
 
 _HERE = Path(__file__).parent
@@ -40,7 +41,7 @@ _LARGEST = sys.float_info.max
 def draw_sliders(workspace: Workspace) -> None:
     """Draw a slider and a field for each of the settings that tell most, as they are in force. The
     link is brought up to date."""
-    settings.write_link(workspace.chosen.offer, workspace.optimizer, workspace.settings)
+    write_link(workspace)
     spec, flat = optimizer_spec(workspace.optimizer), settings.flatten(workspace.hyper)
     own = settings.flatten(workspace.chosen.offer.settings(workspace.optimizer))
     rows = [
@@ -72,7 +73,7 @@ def set_by_hand(workspace: Workspace, name: Any, value: Any) -> None:
         return
     changed = settings.change(workspace.hyper, name, float(value))
     if changed:
-        workspace.press("set", **changed)
+        workspace.press(TrainingSession.set, **changed)
 
 
 def to_numbers(workspace: Workspace, stability: Stability, is_resting: bool) -> dict[str, Any]:

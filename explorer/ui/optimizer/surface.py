@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.trace.codec import to_plain
-from explorer.training import Plane, Point, Surface, View, history
-from explorer.training.compare import Session
-from explorer.training.extent import (
+from explorer.training import Plane, Point, Surface, TrainingSession, View, history
+from explorer.training.formatting import pluralize
+from explorer.training.landscape import (
     extend_ahead,
     extent_of_path,
     losses_at,
     near_part,
     seen_points,
 )
-from explorer.training.formatting import pluralize
 from explorer.ui.common.live_run import end_live_run
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import program_error, while_drawn
@@ -41,8 +41,6 @@ from explorer.view.component import SHARED
 from explorer.view.plot import Axis, around
 
 _KEY, _RUNS = "surface", "surface.runs"
-#: Most points that are sent of one run's path, and of all together.
-_MOST, _MOST_OF_ALL = 600, 1200
 #: Heights are sent as whole numbers up to this one; the next one is none.
 _WHOLE = 65534
 #: A picture is drawn anew if it is so many times as wide as what it has to show.
@@ -144,7 +142,7 @@ def draw_surface(workspace: Workspace, runs: Sequence[Run]) -> None:
         if isinstance(event, dict):
             with suppress(ValueError):
                 values = place_values(workspace, event.get("names"), event.get("value"))
-                workspace.press("move", values=values)
+                workspace.press(TrainingSession.move, values=values)
 
     def chosen() -> None:
         event = st.session_state[_KEY].chosen
@@ -178,7 +176,7 @@ def place_values(workspace: Workspace, names: Any, value: Any) -> dict[str, np.n
 
 def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> dict[str, Any]:
     """What surface.js draws."""
-    most = min(_MOST, _MOST_OF_ALL // len(runs))
+    most = min(limits.MOST_POINTS_OF_RUN, limits.MOST_POINTS_SENT // len(runs))
     axes = _axes(drawn)
     sent = [_run_data(drawn, run, axes, most) for run in runs]
     for other in sent[1:]:
@@ -215,7 +213,7 @@ def _run_data(drawn: DrawnSurface, run: Run, axes: tuple[Axis, Axis], most: int)
     points = [run.points[i] for i in kept_points(len(run.points), most)]
     path = drawn.place(points)
     if drawn.is_line:
-        known = dict(zip(run.view.loss_steps, run.view.losses, strict=True))
+        known = dict(zip(run.view.track.loss.steps, run.view.track.loss.values, strict=True))
         path[:, 1] = [known.get(point.steps, np.nan) for point in points]
     low = np.array([axis.low for axis in axes])
     length = np.array([axis.high - axis.low for axis in axes])
@@ -241,9 +239,9 @@ def kept_points(count: int, most: int) -> list[int]:
 
 def _arrows(view: View, drawn: DrawnSurface, at: Point) -> dict[str, Any]:
     """What step would do now, if the gradient is that of this place."""
-    if not view.norm_steps or view.norm_steps[-1] != view.steps:
+    if not view.track.norm.steps or view.track.norm.steps[-1] != view.track.steps:
         return {}
-    change = {name: update.after - update.before for name, update in view.next.items()}
+    change = {name: update.after - update.before for name, update in view.step.next.items()}
     if not change or any(
         value.shape != at.values[name].shape or not np.isfinite(value).all()
         for name, value in change.items()
@@ -356,21 +354,21 @@ def _cache_key(workspace: Workspace, plane: Plane, extent: np.ndarray, *more: st
 
 
 def _compute(
-    session: Session, plane: Plane, extent: np.ndarray, *, ahead: bool = False
+    session: TrainingSession, plane: Plane, extent: np.ndarray, *, ahead: bool = False
 ) -> tuple[Surface, Mapping[str, Any]]:
     surface = session.surface(plane, extent, ahead=ahead)
     return surface, _picture(surface)
 
 
 @shared(2**20, key=lambda name, *_: name)
-def _extent(name: str, session: Session, plane: Plane, extent: np.ndarray) -> np.ndarray:
+def _extent(name: str, session: TrainingSession, plane: Plane, extent: np.ndarray) -> np.ndarray:
     """What the picture has to show. It is the same for all readers who have done the same."""
     return extend_ahead(session, plane, extent)
 
 
 @shared(32 * 2**20, key=lambda name, *_: name)
 def _share(
-    name: str, session: Session, plane: Plane, extent: np.ndarray
+    name: str, session: TrainingSession, plane: Plane, extent: np.ndarray
 ) -> tuple[Surface, Mapping[str, Any]]:
     """Immutable, so all readers may share one; a second reader waits while it is computed."""
     return _compute(session, plane, extent)

@@ -1,5 +1,9 @@
 """What the page keeps for one reader: the session, what was last pressed, and a run in progress.
 
+A press is a function of the session: a button's callback notes `TrainingSession.step`, and the next
+run of the page performs it. Runs of many iterations, and the presses of a link, are done in parts,
+with a picture after each.
+
 Streamlit may start a run of the page while the one before still works, so everything that touches
 the session holds the workspace's lock.
 """
@@ -11,29 +15,26 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from explorer import limits
 from explorer.program import ProgramError
-from explorer.training import (
-    Point,
-    PressEvent,
-    View,
-)
-from explorer.training.compare import Session
+from explorer.training import Point, PressEvent, TrainingSession, View
 from explorer.training.formatting import format_number, pluralize
-from explorer.ui.optimizer import run_link
-from explorer.ui.optimizer.options import Options
+from explorer.training.history import Action, Press
 from explorer.ui.optimizer.problems import ChosenProblem
-from explorer.ui.optimizer.run_link import Repeat
 from explorer.ui.optimizer.settings import flatten, rare_settings
 
 #: A run is shown in about this many pictures, each after about this many seconds at most.
 PICTURES, SLICE = 10, 0.25
-#: Most iterations of one run.
-MOST = 10_000
+#: Actions of a link done at once at first, and the seconds until the page shows how far it is.
+_FIRST, _LINK_SECONDS = 50, 0.25
+#: The options of a session: by kind, what is chosen, its name and its arguments; and `groups`.
+Options = dict[str, Any]
 #: No two states of any session have the same number, so the browser knows a new one by it.
 _versions = itertools.count(1)
 
@@ -53,13 +54,59 @@ class IterationRun:
 
 
 @dataclass
+class Repeat:
+    """The presses of a link, under way: `done` of its `actions`. A press begins at each of
+    `starts`."""
+
+    actions: list[Action]
+    starts: list[int]
+    done: int = 0
+    unit: str = "actions of the link"
+    _most: int = _FIRST
+
+    @classmethod
+    def of(cls, presses: Sequence[Sequence[Action]]) -> Repeat:
+        """The presses of a link, to be done."""
+        starts: list[int] = []
+        actions: list[Action] = []
+        for press in presses:
+            starts.append(len(actions))
+            actions += press
+        return cls(actions, starts)
+
+    @property
+    def wanted(self) -> int:
+        return len(self.actions)
+
+    def advance(self, session: TrainingSession) -> PressEvent | None:
+        """Do some of them. What the last press did, or why one could not be done, ends it. The last
+        press is done by itself, so that the page shows what it changed."""
+        last = self.starts[-1]
+        if self.done == last == self.wanted - 1:
+            self.done += 1
+            return session.do(Press.of(self.actions[-1]))
+        begin = time.perf_counter()
+        stop = min(self.done + self._most, last if self.done < last else self.wanted)
+        starts = [start - self.done for start in self.starts if self.done <= start < stop]
+        event = session.repeat(self.actions[self.done : stop], starts)
+        if not event.ok:
+            return event
+        self.done = stop
+        if time.perf_counter() - begin < _LINK_SECONDS / 4:
+            self._most *= 2
+        if self.done < self.wanted:
+            return None
+        return PressEvent("run", "The presses of the link were repeated.")
+
+
+@dataclass
 class Workspace:
     """One reader's session. `view` is its present state, `before` the state before the last press,
     `event` what that press did, `shown` the settings that the menu More shows."""
 
     chosen: ChosenProblem
     optimizer: str
-    session: Session
+    session: TrainingSession
     view: View
     before: View | None = None
     event: PressEvent | None = None
@@ -67,7 +114,7 @@ class Workspace:
     version: int = field(default_factory=lambda: next(_versions))
     shown: dict[str, Any] = field(default_factory=dict)
     options: Options = field(default_factory=dict)
-    queue: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
+    queue: deque[Callable[[], None]] = field(default_factory=deque)
     lock: Any = field(default_factory=threading.RLock)
     cache: dict[str, Any] = field(default_factory=dict)
     _points: tuple[int, tuple[Point, ...]] = (-1, ())
@@ -80,12 +127,12 @@ class Workspace:
     @property
     def hyper(self) -> dict[str, Any]:
         """The settings in force."""
-        return _with_tuples(self.view.hyper)
+        return _with_tuples(self.view.settings.hyper)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that the reader has chosen, which a scheduler may have changed since."""
-        return _with_tuples(self.view.chosen)
+        return _with_tuples(self.view.settings.chosen)
 
     def rare_settings(self) -> dict[str, Any]:
         """The settings that the menu More shows; lr is that of a scheduler's picture."""
@@ -93,9 +140,21 @@ class Workspace:
         flat = flatten(self.settings)
         return {name: flat[name] for name in names}
 
-    def press(self, name: str, **arguments: Any) -> None:
-        """Note a press; `perform` does it. "run" and "stop" begin and end a run."""
-        self.queue.append((name, arguments))
+    def press(self, press: Callable[..., PressEvent], **arguments: Any) -> None:
+        """Note a press of the session, such as `TrainingSession.step`; `perform` does it."""
+        self.queue.append(partial(self._press, press, arguments))
+
+    def press_new_seed(self) -> None:
+        """Note a reset to another seed."""
+        self.press(TrainingSession.reset, seed=random.randrange(1, 10_000))
+
+    def press_run(self, n: int) -> None:
+        """Note that `n` iterations are to begin, if no run is under way."""
+        self.queue.append(partial(self._begin, max(1, min(n, limits.MOST_RUN_ITERATIONS))))
+
+    def press_stop(self) -> None:
+        """Note that the run is to end."""
+        self.queue.append(self._stop)
 
     def report(self, sentence: str) -> None:
         """Say what could not be done."""
@@ -105,13 +164,13 @@ class Workspace:
         """Do what was pressed since."""
         with self.lock:
             while self.queue:
-                self._do(*self.queue.popleft())
+                self.queue.popleft()()
 
     def perform(self) -> None:
         """Do what was pressed since, and the next part of a run."""
         with self.lock:
             self.perform_presses()
-            end = time.perf_counter() + run_link.SECONDS
+            end = time.perf_counter() + _LINK_SECONDS
             while isinstance(self.run, Repeat):
                 with self._updating():
                     self._repeat(self.run)
@@ -134,21 +193,18 @@ class Workspace:
         with self.lock:
             return self.session.script()
 
-    def _do(self, name: str, arguments: dict[str, Any]) -> None:
-        if name == "run" and self.run is not None:
-            return
-        if name == "stop":
-            if self.run is not None:
-                self._end(self.run, f"Stopped after {self.run.done} of {self.run.wanted}.")
-            return
+    def _press(self, press: Callable[..., PressEvent], arguments: dict[str, Any]) -> None:
         self.run = None
-        if name == "run":
-            self.run = IterationRun(max(1, min(int(arguments["n"]), MOST)), self.view.undoable)
-            return
-        if name == "new seed":
-            name, arguments = "reset", {"seed": random.randrange(1, 10_000)}
         with self._updating():
-            self.event = getattr(self.session, name)(**arguments)
+            self.event = press(self.session, **arguments)
+
+    def _begin(self, n: int) -> None:
+        if self.run is None:
+            self.run = IterationRun(n, self.view.undoable)
+
+    def _stop(self) -> None:
+        if self.run is not None:
+            self._end(self.run, f"Stopped after {self.run.done} of {self.run.wanted}.")
 
     @contextmanager
     def _updating(self) -> Iterator[None]:
@@ -160,20 +216,26 @@ class Workspace:
             self.version = next(_versions)
 
     def _do_slice(self, run: IterationRun) -> None:
-        steps, trouble = self.view.steps, self.view.trouble
+        steps, trouble = self.view.track.steps, self.view.track.trouble
         event = self.session.iterate(run.slice(), seconds=SLICE, until_trouble=True)
         self.session.join(run.first)
         now = self.session.view()
-        run.done += max(0, min(now.steps - steps, run.slice()))  # a child may answer any number
+        run.done += max(
+            0, min(now.track.steps - steps, run.slice())
+        )  # a child may answer any number
         if not event.ok:
             state = f"the state after iteration {run.done} is kept"
             rest = state if run.done else "nothing was changed"
             message = f"Iteration {run.done + 1} of {run.wanted} failed; {rest}."
             self._end(run, message, event.error)
-        elif now.trouble and not trouble:
+        elif now.track.trouble and not trouble:
             self._end(run, f"Stopped after {run.done} of {run.wanted}.")
         elif run.done >= run.wanted:
-            loss = f"The last loss is {format_number(now.losses[-1])}." if now.losses else ""
+            loss = (
+                f"The last loss is {format_number(now.track.loss.values[-1])}."
+                if now.track.loss.values
+                else ""
+            )
             self._end(run, f"{pluralize(run.done, 'iteration')} done. {loss}")
 
     def _repeat(self, run: Repeat) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from explorer.training import TrainingSession
 from explorer.ui.optimizer import live, surface
 from explorer.ui.optimizer.planes import ELEMENTS, PlaneChoice
 from tests.ui.optimizer.test_surface import AB, drawn, opened, own_run
@@ -106,7 +107,7 @@ def test_no_two_states_have_the_same_version() -> None:
     first, second = shown(0), opened("saddle", "", "SGD", {"lr": 0.1}, 0, 0)
     assert first.version != second.version
     before = first.version
-    first.press("forward")
+    first.press(TrainingSession.forward)
     first.perform()
     assert first.version not in (before, second.version)
     event = {"target": {"ahead": first.version}, "value": None, "phase": "move"}
@@ -116,14 +117,14 @@ def test_no_two_states_have_the_same_version() -> None:
 def test_a_run_that_has_ended_says_how() -> None:
     space = opened("rosenbrock", "", "SGD", {"lr": 0.01}, 0, 0)
     drawn(space, PlaneChoice(ELEMENTS, ("x", 0), ("y", 0)))
-    space.press("run", n=200)
+    space.press_run(200)
     while space.queue or space.run is not None:
         space.perform()
     space.cache["surface.runs"] = (own_run(space),)
     event: Any = {"target": {"ahead": space.version}, "value": None, "phase": "move"}
     told = live.answer(space, event)[0]["sliders"]
     assert told["regime"] == "diverges"
-    assert told["sentence"] == space.view.trouble == "The loss became inf after step 5."
+    assert told["sentence"] == space.view.track.trouble == "The loss became inf after step 5."
 
 
 def test_another_run_has_a_path_of_its_own() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from explorer.training import TrainingSession
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
 from explorer.ui.optimizer import settings, sliders
 
@@ -60,7 +61,7 @@ def test_what_is_no_slider_or_no_number_is_left_out(name: Any, value: Any) -> No
     sliders.set_by_hand(workspace, name, value)
     assert pressed == []
     sliders.set_by_hand(workspace, "momentum", 0.5)
-    assert pressed == [(("set",), {"momentum": 0.5})]
+    assert pressed == [((TrainingSession.set,), {"momentum": 0.5})]
 
 
 @pytest.mark.parametrize("value", [0.2, 0.0, -1.0, 1e-9, 50.0, 1e308, 1e-320])

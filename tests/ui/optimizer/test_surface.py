@@ -47,7 +47,7 @@ SETTINGS: list[tuple[str, str, str, dict[str, Any], int, Any, int]] = [
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Pictures of few places, so that many can be compared; nothing kept before."""
-    monkeypatch.setattr("explorer.training.session.SURFACE_SECONDS", 1e-9)
+    monkeypatch.setattr("explorer.limits.SURFACE_SECONDS", 1e-9)
     surface._share.cache.clear()
     yield
     surface._share.cache.clear()
@@ -246,7 +246,7 @@ def diverged(key: str, lr: float) -> Workspace:
     space = opened(key, "", "SGD", {"lr": lr, "momentum": 0.9}, 0, 0)
     space.session.iterate(200, until_trouble=True)
     space.view = space.session.view()
-    assert space.view.trouble
+    assert space.view.track.trouble
     return space
 
 
@@ -272,7 +272,7 @@ def test_the_caption_says_what_lies_outside(key: str, lr: float, choice: PlaneCh
     axes = (found.surface.x, found.surface.y)[: len(found.names)]
     inside = [all(a[0] <= v <= a[-1] for v, a in zip(p, axes, strict=True)) for p in path]
     said = surface._caption(found, space, [own_run(space)])
-    shown, steps = sum(inside[1:]), space.view.steps
+    shown, steps = sum(inside[1:]), space.view.track.steps
     assert inside[0]
     counted = f"{'the first ' * all(inside[: shown + 1])}{shown} of {steps} steps"
     words = {0: "no step", 1: counted.replace("first 1", "first")}.get(shown, counted)
@@ -329,13 +329,13 @@ def test_the_hand_puts_the_point_into_the_picture_after_a_run_diverged() -> None
 def test_the_arrow_is_what_step_would_do() -> None:
     space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3)
     assert surface.to_data(space, drawn(space, AB), [own_run(space)])["arrows"] == {}
-    space.press("zero_grad")
-    space.press("forward")
-    space.press("backward")
+    space.press(TrainingSession.zero_grad)
+    space.press(TrainingSession.forward)
+    space.press(TrainingSession.backward)
     space.perform()
     before = {name: p.value.item() for name, p in space.view.parameters.items()}
     arrow = surface.to_data(space, drawn(space, AB), [own_run(space)])["arrows"]["update"]
-    space.press("step")
+    space.press(TrainingSession.step)
     space.perform()
     after = {name: p.value.item() for name, p in space.view.parameters.items()}
     assert arrow == pytest.approx([after[name] - before[name] for name in "ab"], rel=1e-5)

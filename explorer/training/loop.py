@@ -1,4 +1,9 @@
-"""One instance of a problem, one real optimizer, and the real calls on them."""
+"""The real calls of a training loop: one instance of a problem, one real optimizer.
+
+Each method below is one call of PyTorch, with what a page says of it recorded: `forward` computes
+the loss, `backward` calls `loss.backward()`, `step` calls `optimizer.step()`. `ACTIONS` names them
+all, so that what was done can be done again.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +19,24 @@ from explorer.program.error_messages import short_text
 from explorer.training.arguments import split_name
 from explorer.training.call_errors import explain_backward_error, explain_step_error
 from explorer.training.clipping import clip_spec
-from explorer.training.groups import Group, change_groups, check_names, make_optimizer, read_groups
-from explorer.training.history import Action, Snapshot, Track, copy_tensors
+from explorer.training.history import (
+    Action,
+    Evaluated,
+    Snapshot,
+    StepInput,
+    Track,
+    copy_tensors,
+)
 from explorer.training.optimizers import optimizer_spec
+from explorer.training.options import (
+    Group,
+    after_change,
+    check_names,
+    make_optimizer,
+    read_groups,
+)
 from explorer.training.problem import Live, Problem, random_stream
 from explorer.training.schedulers import Schedule
-from explorer.training.step_input import Evaluated, StepInput
 
 
 class ActionFailed(Exception):
@@ -30,8 +47,8 @@ class ActionFailed(Exception):
         self.error = error
 
 
-class LiveSession:
-    """Does actions one by one. Of the past it keeps only the last step; see `Timeline`.
+class TrainingLoop:
+    """Makes calls one by one. Of the past it keeps only the last step; see `Timeline`.
 
     `hyper` are the settings that the next step uses, `chosen` those that a reader has set: a
     scheduler changes the former. `clipped` are the gradients before the last clipping, as long as
@@ -45,7 +62,7 @@ class LiveSession:
     hyper: dict[str, Any]
     chosen: dict[str, Any]
     options: dict[str, Any]
-    schedule: Schedule | None
+    scheduler: Schedule | None
     scheduled: list[dict[str, Any]]
     clipped: dict[str, Tensor] | None
     random: Tensor
@@ -64,13 +81,13 @@ class LiveSession:
         return "none" if self.loss is None else "freed" if self.used else "live"
 
     def do(self, action: Action, remember: bool = True) -> None:
-        """Do one action of `CALLS`; `ActionFailed` if it cannot be done.
+        """Do one action of `ACTIONS`; `ActionFailed` if it cannot be done.
 
         `remember` keeps what a step works from, for its arithmetic.
         """
         name, argument = action
         self.remember = remember
-        CALLS[name](self, argument)
+        ACTIONS[name](self, argument)
 
     def groups(self) -> tuple[Group, ...]:
         """The groups of parameters besides the first."""
@@ -110,7 +127,7 @@ class LiveSession:
             parameters=now.parameters,
             grads=now.grads,
             optimizer=now.optimizer,
-            schedule={"chosen": self.chosen, **self.schedule.state()} if self.schedule else {},
+            schedule={"chosen": self.chosen, **self.scheduler.state()} if self.scheduler else {},
             state=state,
             random=self.random,
             hyper=now.hyper,
@@ -123,33 +140,35 @@ class LiveSession:
         """Return to a snapshot, without a graph. Its track is cut back and continued."""
         # `restore` below need only undo changes.
         kept = snapshot.schedule
-        self._reset((snapshot.seed, kept.get("chosen", snapshot.hyper), snapshot.options))
+        self.reset((snapshot.seed, kept.get("chosen", snapshot.hyper), snapshot.options))
         for name, parameter in self.instance.parameters.items():
             parameter.data.copy_(snapshot.parameters[name])
             grad = snapshot.grads[name]
             parameter.grad = None if grad is None else grad.clone()
         for name, state in snapshot.optimizer.items():
             self.optimizer.state[self.instance.parameters[name]] = copy_tensors(state)
-        if self.schedule:
-            self.schedule.restore(kept)
+        if self.scheduler:
+            self.scheduler.restore(kept)
             self.hyper = dict(snapshot.hyper)
         self.instance.restore(snapshot.state)
         self.random = snapshot.random
         self.track = snapshot.track
         self.track.return_to(snapshot.mark)
 
-    def _iteration(self, zero_grad: bool) -> None:
+    def iteration(self, zero_grad: bool) -> None:
+        """All calls of an iteration; without `zero_grad`, as in a loop that forgets it."""
         if zero_grad:
-            self._zero_grad(True)
-        self._forward()
-        self._backward()
+            self.zero_grad(True)
+        self.forward()
+        self.backward()
         if "clip" in self.options:
-            self._clip()
-        self._step()
-        if self.schedule:
-            self._schedule()
+            self.clip()
+        self.step()
+        if self.scheduler:
+            self.schedule()
 
-    def _reset(self, start: tuple[int, dict[str, Any], dict[str, Any]]) -> None:
+    def reset(self, start: tuple[int, dict[str, Any], dict[str, Any]]) -> None:
+        """Begin anew, with this seed, these hyperparameters and options."""
         seed, hyper, options = start
         instance = self.problem.build(seed)
         if "start" in options:
@@ -165,10 +184,10 @@ class LiveSession:
         self.seed, self.hyper, self.random = seed, dict(hyper), self.instance.random
         self.track = Track()
         self.loss, self.used, self.last_step = None, False, None
-        self.chosen, self.schedule, self.scheduled, self.clipped = self.hyper, None, [], None
+        self.chosen, self.scheduler, self.scheduled, self.clipped = self.hyper, None, [], None
         if "scheduler" in options:
             try:
-                self.schedule = Schedule(self.optimizer, options["scheduler"])
+                self.scheduler = Schedule(self.optimizer, options["scheduler"])
             except ValueError as error:
                 raise ActionFailed(ProgramError(str(error))) from None
             self._read_settings()
@@ -182,23 +201,23 @@ class LiveSession:
         group = self.optimizer.param_groups[0]
         self.hyper = {name: group.get(name, value) for name, value in self.hyper.items()}
 
-    def _set(self, hyper: dict[str, Any]) -> None:
-        change = dict(hyper)
-        group, groups = change.pop("group", 0), self.options.get("groups", ())
-        if group not in range(len(groups) + 1):
-            raise ActionFailed(ProgramError(f"There is no group {group}."))
-        if groups:
-            new = change_groups(groups, group, change, self.chosen)
-            self.options = {**self.options, "groups": new}
-        if not group:
-            self.hyper, self.chosen = {**self.hyper, **change}, {**self.chosen, **change}
-        self.optimizer.param_groups[group].update(change)
+    def set(self, change: dict[str, Any]) -> None:
+        """Change hyperparameters of a group, from the next step on; see `validate_change`."""
+        if change.get("group", 0) not in range(len(self.options.get("groups", ())) + 1):
+            raise ActionFailed(ProgramError(f"There is no group {change['group']}."))
+        self.chosen, self.options = after_change(self.chosen, self.options, change)
+        new = {name: value for name, value in change.items() if name != "group"}
+        if not change.get("group"):
+            self.hyper = {**self.hyper, **new}
+        self.optimizer.param_groups[change.get("group", 0)].update(new)
 
-    def _zero_grad(self, set_to_none: bool) -> None:
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """`optimizer.zero_grad(set_to_none=…)`"""
         self.optimizer.zero_grad(set_to_none=set_to_none)
         self.track.passes = 0
 
-    def _forward(self, _: None = None) -> None:
+    def forward(self) -> None:
+        """Compute the loss; its graph is kept until the next forward."""
         try:
             with random_stream(self.random) as state, torch.enable_grad():
                 loss = self.instance.loss()
@@ -212,13 +231,12 @@ class LiveSession:
         if not torch.equal(random, self.random):
             self.random = random
         self.loss, self.used, self.clipped = loss, False, None
-        track = self.track
-        track.losses.append(value)
-        track.loss_steps.append(track.steps)
+        self.track.loss.add(value, self.track.steps)
         if not math.isfinite(value):
             self._note_trouble("The loss", str(value))
 
-    def _backward(self, _: None = None) -> None:
+    def backward(self) -> None:
+        """`loss.backward()`: adds to every `.grad` and frees the graph."""
         if self.loss is None:
             raise ActionFailed(
                 ProgramError(
@@ -237,15 +255,14 @@ class LiveSession:
                 message = f"The gradient of {name} is sparse, which is not supported here."
                 raise ActionFailed(ProgramError(message, hint="Use sparse=False."))
         self.used = True
-        track = self.track
-        track.passes += 1
+        self.track.passes += 1
         norm = gradient_norm(self.instance.parameters)
-        track.norms.append(norm)
-        track.norm_steps.append(track.steps)
+        self.track.norm.add(norm, self.track.steps)
         if not math.isfinite(norm):
             self._note_trouble("A gradient", "infinite or NaN")
 
-    def _step(self, _: None = None) -> None:
+    def step(self) -> None:
+        """`optimizer.step()`: changes every parameter, using its `.grad`."""
         before = self.step_input() if self.remember else None
         try:
             if self.spec.evaluates:
@@ -257,10 +274,8 @@ class LiveSession:
         except Exception as error:
             raise ActionFailed(explain_step_error(error)) from error
         self.last_step = before
-        track = self.track
-        track.lrs.append(float(self.hyper["lr"]))
-        track.lr_steps.append(track.steps)
-        track.steps += 1
+        self.track.lr.add(float(self.hyper["lr"]), self.track.steps)
+        self.track.steps += 1
 
     def grads(self) -> dict[str, Tensor]:
         """The gradients there are, copied."""
@@ -270,7 +285,8 @@ class LiveSession:
             if p.grad is not None
         }
 
-    def _clip(self, _: None = None) -> None:
+    def clip(self) -> None:
+        """The call that was chosen as `clip`, which changes every `.grad`."""
         if "clip" not in self.options:
             raise ActionFailed(ProgramError("No clipping is chosen for this run."))
         name, arguments = split_name(self.options["clip"])
@@ -289,17 +305,18 @@ class LiveSession:
             ) from error
         self.clipped = before
 
-    def _schedule(self, _: None = None) -> None:
-        if self.schedule is None:
+    def schedule(self) -> None:
+        """`scheduler.step()`, with the last loss where the scheduler takes one."""
+        if self.scheduler is None:
             raise ActionFailed(ProgramError("No scheduler is chosen for this run."))
         loss = None if self.loss is None else self.loss.item()
-        name = self.schedule.spec.name
-        if loss is None and self.schedule.spec.needs_loss:
+        name = self.scheduler.spec.name
+        if loss is None and self.scheduler.spec.needs_loss:
             message = f"{name} compares losses, and there is none yet."
             raise ActionFailed(ProgramError(message, hint="Call forward first."))
         self.scheduled = self.settings()
         try:
-            self.schedule.step(loss)
+            self.scheduler.step(loss)
         except ValueError as error:
             message = f"{name} cannot go on: there is no learning rate for the next step."
             raise ActionFailed(ProgramError(message, hint="Reset.", detail=str(error))) from None
@@ -312,11 +329,11 @@ class LiveSession:
         grads: dict[str, Tensor | None] = {}
 
         def closure() -> Tensor:
-            self._zero_grad(True)
-            self._forward()
-            self._backward()
+            self.zero_grad(True)
+            self.forward()
+            self.backward()
             if "clip" in self.options:
-                self._clip()
+                self.clip()
             if not grads:
                 grads.update(self.step_input().grads)
             assert self.loss is not None
@@ -329,7 +346,7 @@ class LiveSession:
         track.passes, track.trouble = inner.passes, track.trouble or inner.trouble
         if before is not None:
             after = self.step_input().parameters
-            before.grads, before.evaluated = grads, Evaluated(len(inner.losses), after)
+            before.grads, before.evaluated = grads, Evaluated(len(inner.loss), after)
 
     def _note_trouble(self, what: str, value: str) -> None:
         track = self.track
@@ -338,18 +355,18 @@ class LiveSession:
             track.trouble = f"{what} {when if track.steps else f'is {value} at the start'}."
 
 
-#: What each action calls, with its argument.
-CALLS: dict[str, Callable[[LiveSession, Any], None]] = {
-    "reset": LiveSession._reset,
-    "move": LiveSession._reset,
-    "set": LiveSession._set,
-    "zero_grad": LiveSession._zero_grad,
-    "forward": LiveSession._forward,
-    "backward": LiveSession._backward,
-    "step": LiveSession._step,
-    "clip": LiveSession._clip,
-    "schedule": LiveSession._schedule,
-    "iteration": LiveSession._iteration,
+#: What each recorded action calls, with its argument.
+ACTIONS: dict[str, Callable[[TrainingLoop, Any], None]] = {
+    "reset": TrainingLoop.reset,
+    "move": TrainingLoop.reset,
+    "set": TrainingLoop.set,
+    "zero_grad": TrainingLoop.zero_grad,
+    "forward": lambda loop, _: loop.forward(),
+    "backward": lambda loop, _: loop.backward(),
+    "clip": lambda loop, _: loop.clip(),
+    "step": lambda loop, _: loop.step(),
+    "schedule": lambda loop, _: loop.schedule(),
+    "iteration": TrainingLoop.iteration,
 }
 
 
