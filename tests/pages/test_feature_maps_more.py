@@ -150,7 +150,7 @@ def test_two_images_are_compared() -> None:
 
 def test_a_click_selects_a_layer_with_maps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(comparison, "draw_plots", lambda *_, **given: asked.append(given))
+    monkeypatch.setattr(comparison, "mount_plots", lambda *_, **given: asked.append(given))
     state: dict[str, Any] = {}
     monkeypatch.setattr(comparison.st, "session_state", state)
     loaded = networks.LoadedModel(BACKBONE, networks.SHIPPED, build("shapes_net"))

@@ -35,7 +35,7 @@ def terms(at: Any) -> set[str]:
     [
         ("home", {"leaf", "operation"}),
         ("expression", {"leaf", "non-leaf", "requires_grad", "gradient"}),
-        ("network", {"macs", "norm", "dead", "unused"}),
+        ("network", {"macs", "norm", "dead"}),
         ("optimizer", {"zero_grad", "forward", "backward", "step", "gradient"}),
         ("feature_maps", {"convolution", "feature_map"}),
     ],

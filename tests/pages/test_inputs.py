@@ -37,7 +37,7 @@ def numbers(source: str, inputs: dict[str, Any]) -> Any:
     """What the page shows of a frame."""
     trace = run(source, inputs=inputs)
     assert trace.error is None
-    return page_numbers(1, trace)
+    return page_numbers(1, True, trace)
 
 
 def test_a_free_name_has_a_handle_with_its_gradient() -> None:

@@ -432,13 +432,12 @@ def test_a_live_run_that_nobody_holds_ends() -> None:
 
 def test_closing_while_another_thread_waits(forking: Sandbox) -> None:
     sandbox.run("x = 1")
-    live = LiveRun(client.submit, limit=60.0)
+    live = LiveRun(client.submit, limit=3.0)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(live.run, "while True:\n    sum(range(100_000))")
         time.sleep(0.2)
-        start = time.monotonic()
         live.close()
-        assert time.monotonic() - start < 30  # long before the program's limit
+        assert not slow.done()  # it does not wait for the program's end
         with pytest.raises(ProgramRefused):
             slow.result()
     assert not live.alive

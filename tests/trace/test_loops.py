@@ -214,8 +214,11 @@ def loops(draw: st.DrawFn) -> str:
     return HEAD + text.replace("{at}", str(at)).replace("{turns}", str(turns)) + "\n"
 
 
-def fully_recorded(source: str, capture: str = "hook", **limits: Any) -> Trace:
-    recorder = ProgramRecorder(Limits(**limits), capture=capture, totals={})
+def fully_recorded(
+    source: str, capture: str = "hook", iteration: int | None = None, **until: Any
+) -> Trace:
+    given: dict[str, Any] = {"capture": capture, "iteration": iteration, "totals": {}}
+    recorder = ProgramRecorder(Limits(**until), **given)
     return record(Run(Program(source, {}), recorder), None, 0)
 
 
