@@ -372,7 +372,7 @@ const LINE = 20 // pixels, as in editor.css
 const TOP = 8
 const GUTTER = 36
 const PAUSE = 300 // milliseconds without a key until what was typed is run
-const MARK = /^#\s?%%(?!%)/ // begins a cell, see explorer/program/cells.py
+const MARK = /^#\s?%%(?!%)/ // begins a cell, see explorer/program/notebook.py
 const LIKE_PASTING = 20 // lines; insertText writes each by itself, which takes seconds for thousands
 
 // By the key of the text area's container.
@@ -399,7 +399,7 @@ function write(area, text) {
 const isIn = (r, x) => r.width > 0 && r.left <= x && x <= r.right
 
 function makeEditor(key) {
-  const editor = { key, area: null, text: "", shown: "", tokens: [], starts: [], data: {}, change: null, hover: null, ends: {}, leaving: false, applied: null }
+  const editor = { key, area: null, text: "", shown: "", tokens: [], starts: [], data: {}, lines: [], change: null, hover: null, ends: {}, leaving: false, applied: null }
   const layer = document.createElement("div")
   layer.className = "ax-code"
   layer.setAttribute("aria-hidden", "true")
@@ -423,8 +423,7 @@ function makeEditor(key) {
     const { area, change } = editor
     if (editor.text !== area.value) {
       editor.text = area.value
-      const now = editor.text.split("\n")
-      for (const [n, { line }] of Object.entries(editor.ends)) if (line !== now[n - 1]) delete editor.ends[n]
+      editor.lines = editor.text.split("\n")
     }
     const shown = change ? editor.text.slice(0, change.from) + change.written + editor.text.slice(change.to) : editor.text
     if (shown !== editor.shown || !editor.starts.length) {
@@ -457,7 +456,7 @@ function makeEditor(key) {
 
   // Line `n`, from 0: its text in colours, and the value at its end.
   const drawLine = ({ node, code, spans, end }, n) => {
-    const { area, shown, starts, data, hover, ends } = editor
+    const { area, shown, starts, data, hover } = editor
     const [from, to] = [starts[n], (starts[n + 1] ?? shown.length + 1) - 1]
     let [at, used] = [from, 0]
     const add = (kind, upTo, token) => {
@@ -481,7 +480,7 @@ function makeEditor(key) {
     node.className = ["line", ...kinds, ...(hover === n + 1 ? ["hover"] : [])].join(" ")
     node.dataset.line = n + 1
     Object.assign(node.style, { top: `${TOP + n * LINE}px`, width: `${area.clientWidth + area.scrollLeft}px`, display: "" })
-    put(end, "end", ends[n + 1]?.text ?? "")
+    put(end, "end", endOf(n + 1))
   }
 
   // What was applied is marked for as long as the text is what it made of it, also after undo and redo.
@@ -515,15 +514,16 @@ function makeEditor(key) {
     editor.paint()
   }
 
-  // Texts at the ends of lines, for as long as these lines do not change.
+  // Texts at the ends of lines that are as they were. They are kept while there is no such line: the
+  // text area may get its text after them.
+  const endOf = (n) => (editor.ends[n]?.line === editor.lines[n - 1] ? editor.ends[n]?.text ?? "" : "")
   const setEnds = (texts) => {
-    const now = editor.text.split("\n")
-    for (const [n, text] of Object.entries(texts)) editor.ends[n] = { text, line: now[n - 1] }
+    for (const [n, text] of Object.entries(texts)) editor.ends[n] = { text, line: editor.lines[n - 1] }
   }
 
   // Keep them over a change that only a number undergoes, until the new ones come.
   editor.keepEnds = (change) => {
-    const texts = Object.fromEntries(Object.entries(editor.ends).map(([n, { text }]) => [n, text]))
+    const texts = Object.fromEntries(Object.keys(editor.ends).map((n) => [n, endOf(n)]))
     change()
     read()
     setEnds(texts)
@@ -726,7 +726,6 @@ function makeEditor(key) {
     const isNew = JSON.stringify(data.ends) !== JSON.stringify(editor.data.ends)
     editor.data = data
     if (isNew) editor.ends = Object.fromEntries(Object.entries(data.ends).map(([n, [line, text]]) => [n, { line, text }]))
-    editor.text = null // so that those of changed lines go
     editor.paint()
   }
 
