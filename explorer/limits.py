@@ -170,6 +170,8 @@ MOST_TRIES = 16
 
 # --- training: presses, runs and surfaces ---
 
+#: Points of a curve of a session that a child sends: one for each step.
+MOST_TRACK_POINTS = 250_000
 #: Elements of all parameters of a program that is stepped.
 MOST_STEPPED_ELEMENTS = 200_000
 #: Actions of one session, an iteration counting as one: to find its reset takes milliseconds.

@@ -8,7 +8,7 @@ above what a run records.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from explorer.trace.records import BackwardPass, Curve, Trace
 T = TypeVar("T")
 
 #: The most items of a field, and of any other one.
-_ITEMS = {
+_ITEMS: Mapping[str, int] = {
     "variables": 5000,
     "tensors": 5000,
     "passes": 5,
@@ -41,10 +41,6 @@ _ITEMS = {
     "curves": limits.MOST_CURVES + 1,
     "at": limits.MOST_LOSSES,
     "values": limits.MOST_LOSSES,
-    "losses": 250_000,
-    "loss_steps": 250_000,
-    "norms": 250_000,
-    "norm_steps": 250_000,
 }
 _OTHER_ITEMS = 5000
 #: The most elements of an array in a field; of any other, those of `validate`.
@@ -63,16 +59,19 @@ _INTEGERS |= dict.fromkeys(("shape", "nbytes"), 2**63 - 1)
 _INTEGERS |= dict.fromkeys(("pass_count", "at"), 2**31)
 
 
-def validate(value: T, *, elements: int = limits.WHOLE) -> T:
+def validate(
+    value: T, *, elements: int = limits.WHOLE, items: Mapping[str, int] | None = None
+) -> T:
     """The value, a dataclass that `from_plain` has made, if it could be a result.
 
-    `elements` is the largest size of an array. Raises ValueError.
+    `elements` is the largest size of an array, `items` the most items of fields in which
+    others may have another number. Raises ValueError.
     """
-    _check("", value, elements)
+    _check("", value, elements, {**_ITEMS, **(items or {})})
     return value
 
 
-def _check(field: str, value: Any, elements: int) -> None:
+def _check(field: str, value: Any, elements: int, items: Mapping[str, int]) -> None:
     """Check the value of a field, with everything in it. What a program's variables hold besides
     tensors is not checked: pages only show the beginning of it."""
     if isinstance(value, str):
@@ -82,14 +81,14 @@ def _check(field: str, value: Any, elements: int) -> None:
     elif isinstance(value, np.ndarray):
         require(value.size <= _ELEMENTS.get(field, elements), field)
     elif isinstance(value, tuple | list | dict):
-        require(len(value) <= _ITEMS.get(field, _OTHER_ITEMS), field)
+        require(len(value) <= items.get(field, _OTHER_ITEMS), field)
         for name in value if isinstance(value, dict) else ():
-            _check("name", name, elements)
+            _check("name", name, elements, items)
         for item in value.values() if isinstance(value, dict) else value:
-            _check(field, item, elements)
+            _check(field, item, elements, items)
     elif dataclasses.is_dataclass(value):
         for name, part in vars(value).items():
-            _check(name, part, elements)
+            _check(name, part, elements, items)
         _RULES.get(type(value), bool)(value)
 
 

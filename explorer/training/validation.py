@@ -22,6 +22,8 @@ from explorer.training.schedulers import SCHEDULERS
 from explorer.training.stability import WHOLE, Curvature
 from explorer.training.views import ParameterView, View
 
+#: The most items of a field of a view: a curve has one for each step.
+_ITEMS = dict.fromkeys(("values", "steps"), limits.MOST_TRACK_POINTS)
 #: What a graph may be; what is said of each press.
 _GRAPHS = frozenset({"none", "live", "freed"})
 _PREVIEWS = frozenset(ACTIONS.keys() - {"set", "move"})
@@ -35,7 +37,8 @@ _MARK = [int, int, int, int, int, str]
 
 def validate_view(view: View, spec: OptimizerSpec) -> None:
     """Raises ValueError for a view that cannot be drawn."""
-    validate(view, elements=2 * limits.MOST_STEPPED_ELEMENTS)  # a complex number is two
+    # A complex number is two.
+    validate(view, elements=2 * limits.MOST_STEPPED_ELEMENTS, items=_ITEMS)
     require(view.optimizer == spec.name, "optimizer")
     _validate_settings(view, spec)
     require(view.graph.state in _GRAPHS and view.previews.keys() >= _PREVIEWS, "previews")

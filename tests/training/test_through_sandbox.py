@@ -33,6 +33,17 @@ def test_fifty_steps_are_plain_pytorch():
     assert np.isfinite(session.surface(plane).loss).all()
 
 
+def test_a_long_run_is_read_to_its_end():
+    """A curve has a number for each of its steps."""
+    setup = "import torch\nw = torch.tensor(1.0, requires_grad=True)"
+    problem = ProgramProblem(setup=setup, loss="(w - 3) ** 2")
+    ask = partial(sandbox.call, "replay", timeout=60)
+    session = TrainingSession(problem, lr=1e-4, where=Child(ask))
+    for done in (3000, 6000, 9000):
+        assert session.iterate(3000).ok
+        assert len(session.losses) == session.view().track.steps == done
+
+
 ROSE = "import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\nn = 0"
 
 
