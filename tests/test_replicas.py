@@ -27,7 +27,11 @@ pytestmark = [
 ]
 
 OPEN = ("/", "/expression", "/_stcore/health", "/_stcore/host-config")
-CLOSED = ("/_stcore/metrics", "/_stcore/metrics/", "/lesson/_stcore/metrics", "/_stcore/m%65trics")
+CLOSED = tuple(
+    f"{base}/_stcore/{end}"
+    for base in ("", "/lesson")
+    for end in ("metrics", "metrics/", "m%65trics", "metrics%0A")
+)
 CLOSED += ("/_stcore/script-health-check", "/_stcore/agent/mcp")
 
 

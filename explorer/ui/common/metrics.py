@@ -28,7 +28,7 @@ class _Times:
 
     def __init__(self) -> None:
         self._counts, self._sum = [0] * len(_BOUNDS), 0.0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a timer may be freed where its own thread counts
 
     def add(self, seconds: float) -> None:
         with self._lock:
@@ -44,7 +44,7 @@ class _Times:
 
 _pages = {page.key: _Times() for page in (HOME, *PAGES, GLOSSARY)}
 _waited, _ran = _Times(), _Times()
-_refused = 0
+_refused, _is_provided = 0, False
 _lock = threading.Lock()
 
 
@@ -83,10 +83,13 @@ def time_page(page: str) -> None:
 
 
 def provide(programs: Callable[[], tuple[int, int]], networks: Callable[[], int]) -> None:
-    """Add our numbers to Streamlit's. `programs` tells how many run and how many wait, `networks`
-    how many of their runs wait."""
-    if runtime.exists():
-        runtime.get_instance().stats_mgr.register_provider(_Provider(programs, networks))
+    """Add our numbers to Streamlit's, once. `programs` tells how many run and how many wait,
+    `networks` how many of their runs wait."""
+    global _is_provided
+    with _lock:
+        if runtime.exists() and not _is_provided:
+            _is_provided = True
+            runtime.get_instance().stats_mgr.register_provider(_Provider(programs, networks))
 
 
 class _Provider:

@@ -9,7 +9,7 @@ meanwhile. As a call of the sandbox, it ends with the last reader who waits for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from typing import Any
 
@@ -80,6 +80,7 @@ class NetworkCall:
         return waiting.index(self.job) if self.job in waiting else 0
 
     def __del__(self) -> None:
+        self.stopped = True  # so that nobody joins it any more
         self.job.wanted = False
         self._future.cancel()
 
@@ -140,7 +141,7 @@ def await_result(
         leave(slot)
         try:
             return call.result()
-        except Abandoned:
+        except (Abandoned, CancelledError):
             return None
         except Exception as error:
             refuse(_explain(error))

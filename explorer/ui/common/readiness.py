@@ -31,7 +31,7 @@ class _Readiness:
     async def answer(self, request: Request) -> PlainTextResponse:
         """200 once every page was opened, 503 before."""
         task = self._opening
-        if task is None or (task.done() and task.exception()):
+        if task is None or (task.done() and (task.cancelled() or task.exception())):
             host, port = request.scope["server"]  # where this request has arrived
             base = request.url.path.removesuffix("/ready")
             task = self._opening = asyncio.create_task(_open_pages(host, port, base))

@@ -68,7 +68,7 @@ class LocalMetrics:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         app = self._app
-        if scope["type"] == "http" and scope["path"].rstrip("/").endswith("/_stcore/metrics"):
+        if scope["type"] == "http" and "/_stcore/metrics" in scope["path"]:
             host, _ = scope["client"] or ("", 0)
             if not is_local(host, Headers(scope=scope)):
                 app = PlainTextResponse("Only for this server's own computer.\n", 403)

@@ -138,7 +138,13 @@ def test_this_machine_reads_them(server: Server) -> None:
         {"Host": "autograd.example.org"},
     ],
 )
-@pytest.mark.parametrize("path", ["/_stcore/metrics", "/_stcore/m%65trics", "/_stcore/metrics?a=b"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/_stcore/{end}"
+        for end in ("metrics", "m%65trics", "metrics?a=b", "metrics%0A", "metrics/")
+    ],
+)
 def test_nobody_else_does(server: Server, path: str, headers: dict[str, str]) -> None:
     status, text = answer(server, path, **headers)
     assert status == 403
