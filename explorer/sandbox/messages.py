@@ -115,7 +115,7 @@ _PIXELS = 4 * 2048**2
 #: The bytes of a drawn figure as base64.
 _PICTURE = 12 * 2**20
 
-#: A path of `lookahead.MOST_NUMBERS` numbers of eight bytes as base64, and more.
+#: A path of `limits.MOST_AHEAD_NUMBERS` numbers of eight bytes as base64, and more.
 _PATH = 12 * 2**20
 
 #: By the job's name; for a job that is not named here, `AnswerLimits()`. Not a part of the registry

@@ -66,7 +66,7 @@ def test_the_innermost_line_of_the_program_is_reported():
 def test_an_exception_with_a_broken_str_is_still_explained():
     for body in ("raise ValueError", "return 5", "while True:\n            pass"):
         source = f"class E(Exception):\n    def __str__(self):\n        {body}\nraise E"
-        assert refusal(source, deadline=time.monotonic() + 0.2).text == "raise E"
+        assert refusal(source, deadline=time.monotonic() + 3).text == "raise E"
     assert refusal("raise NameError('x', name=['list'])").line == 1
 
 

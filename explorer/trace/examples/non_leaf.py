@@ -127,10 +127,10 @@ print(out, x.grad, net.linear.bias.grad)
         "deprecated_hook",
         "Full or deprecated hook",
         "Non-leaf gradients",
-        "Why do a full and a deprecated hook on the same layer get other gradients?",
-        "The full hook gets the gradient of the module's input, 0.75 for each number, and what it "
-        "returned would go only to x. The deprecated hook sits on the last node of forward, here "
-        "the division: it gets 0.25, and what it returned would go to the weights too.",
+        "Why do a full and a deprecated hook on the same layer get different gradients?",
+        "The full hook gets the gradient of the module's input, 0.75 for each number; a gradient "
+        "that it returns goes to x alone. The deprecated hook sits on the last node of forward, "
+        "here the division: it gets 0.25, and what it returns goes to the weights too.",
         """\
 import torch
 

@@ -16,7 +16,7 @@ from explorer.ui.common.widgets import forget_in_query, note
 #: In the session: the texts that somebody else may have written, each with how it came;
 #: whether it has begun; and the file that was opened last.
 _FOREIGN, _BEGUN, _OPENED = "consent.foreign", "consent.begun", "consent.opened"
-#: The key of the component that opens files (open_file.py).
+#: The key of the component that opens files (editor.py).
 OPEN_FILE = "open-file"
 #: Kinds of characters that are not seen, or change what is seen of others.
 _UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}

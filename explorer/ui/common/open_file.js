@@ -1,7 +1,7 @@
 // The button that opens a file, and files that are dropped on the editor. Uses shared.js.
 //
 // A notebook becomes the text of a program: its code cells, each after a line `# %%` with the heading
-// that stands above it (see explorer/program/cells.py). Format:
+// that stands above it (see explorer/program/notebook.py). Format:
 // https://nbformat.readthedocs.io/en/latest/format_description.html
 
 const joined = (source) => (Array.isArray(source) ? source.join("") : String(source ?? ""))

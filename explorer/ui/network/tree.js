@@ -1,5 +1,5 @@
 // Draws the layers of a network as a tree with totals, or as a list in the order of a column. All
-// texts are a stranger's: textContent only. elements.js and address.js come before it.
+// texts are a stranger's: textContent only. shared.js and address.js come before it.
 
 // -- which rows, in which order, and their numbers as text
 
