@@ -4,6 +4,7 @@ own: DEVICE=elsewhere makes a device of the CPU, DEVICE=gpu takes the machine's.
 from __future__ import annotations
 
 import copy
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from explorer import networks, vision
 from explorer.training.problem import Network, random_stream
 from explorer.ui.common import network_call, shared_cache
-from explorer.ui.feature_maps import results
+from explorer.ui.feature_maps import filmstrip, results
 from explorer.vision import RUNS, first_channels
 from tests.networks import elsewhere
 from tests.pages.test_pages import html_of, opened
@@ -163,11 +164,12 @@ def test_network_page() -> None:
 def test_feature_maps_page(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
+    @functools.wraps(first_channels)
     def spy(model: nn.Module, image: Tensor, **more: Any) -> Any:
         ran.append(str(image.device))
         return first_channels(model, image, **more)
 
-    monkeypatch.setitem(RUNS, "first_channels", spy)
+    monkeypatch.setattr(filmstrip, "first_channels", spy)
     shared_cache.drop_unused(0.0)
     page = opened("pages/feature_maps.py")
     before = html_of(page)
