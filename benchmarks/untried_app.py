@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from streamlit.web import cli
 
-from explorer.ui.common import tries
+from explorer.ui.server import tries
 
 if __name__ == "__main__":
     setattr(tries, "has_tries", lambda trace: False)  # noqa: B010

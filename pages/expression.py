@@ -2,12 +2,8 @@
 
 import streamlit as st
 
-import explorer.ui.common.early  # noqa: F401  (first)
+import explorer.ui.server.early  # noqa: F401  (first)
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common.editor import editor
-from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.inputs import draw_handles
-from explorer.ui.common.widgets import columns
 from explorer.ui.expression.answers import draw_explanations, draw_remarks, try_explanations
 from explorer.ui.expression.curve import draw_curve
 from explorer.ui.expression.graph_panel import draw_graph_panel
@@ -15,6 +11,10 @@ from explorer.ui.expression.lesson import apply_lesson
 from explorer.ui.expression.output import draw_output
 from explorer.ui.expression.panels import draw_selection, follow
 from explorer.ui.expression.program import run_program
+from explorer.ui.widgets.basics import columns
+from explorer.ui.widgets.editor import editor
+from explorer.ui.widgets.frame import draw_frame
+from explorer.ui.widgets.inputs import draw_handles
 
 draw_frame("expression")
 left, right = columns(0.4, 0.6)

@@ -2,9 +2,7 @@
 
 import streamlit as st
 
-import explorer.ui.common.early  # noqa: F401  (first)
-from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.widgets import draw_tabs, reported
+import explorer.ui.server.early  # noqa: F401  (first)
 from explorer.ui.feature_maps.decision import draw_prediction
 from explorer.ui.feature_maps.downloads import draw_downloads
 from explorer.ui.feature_maps.filmstrip import choose_side, draw_filmstrip
@@ -14,6 +12,8 @@ from explorer.ui.feature_maps.preprocessing import draw_preprocessing_menu, draw
 from explorer.ui.feature_maps.results import leave_long_run, make_model_input
 from explorer.ui.feature_maps.selection import choose_position
 from explorer.ui.feature_maps.tabs import TABS, tab_titles
+from explorer.ui.widgets.basics import draw_tabs, reported
+from explorer.ui.widgets.frame import draw_frame
 
 draw_frame("feature_maps")
 with st.container(horizontal=True, gap="small", key="top"):

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-import explorer.ui.common.early  # noqa: F401  (first)
-from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.open_network import OWN
-from explorer.ui.common.widgets import draw_tabs, reported
+import explorer.ui.server.early  # noqa: F401  (first)
 from explorer.ui.network import choose, graph, tabs
 from explorer.ui.network.runs import await_run, draw_error
 from explorer.ui.network.selection import Shown
+from explorer.ui.widgets.basics import draw_tabs, reported
+from explorer.ui.widgets.frame import draw_frame
+from explorer.ui.widgets.open_network import OWN
 
 draw_frame("network")
 head = st.container(horizontal=True, vertical_alignment="center", gap="small")

@@ -2,10 +2,7 @@
 
 import streamlit as st
 
-import explorer.ui.common.early  # noqa: F401  (first)
-from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.query_params import report_invalid
-from explorer.ui.common.widgets import note, program_error
+import explorer.ui.server.early  # noqa: F401  (first)
 from explorer.ui.optimizer import (
     charts,
     controls,
@@ -20,6 +17,9 @@ from explorer.ui.optimizer import (
 )
 from explorer.ui.optimizer.link import run_in_link
 from explorer.ui.optimizer.surface import draw_surface
+from explorer.ui.widgets.basics import note, program_error
+from explorer.ui.widgets.frame import draw_frame
+from explorer.ui.widgets.query_params import report_invalid
 
 draw_frame("optimizer")
 session.reserve_place()

@@ -96,7 +96,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
     # Pages that run in this process: without the self-test, which runs every example.
-    if startup := sys.modules.get("explorer.ui.common.startup"):
+    if startup := sys.modules.get("explorer.ui.server.startup"):
         vars(startup)["SELF_TEST_DELAY"] = 1e6
     # Streamlit's test runner looks for components among the installed packages only once: for each
     # new page it would read the metadata of all of them, which takes longer than most pages.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from streamlit.web import cli
 
-from explorer.ui.common import startup
+from explorer.ui.server import startup
 
 
 def leave_out_the_self_test() -> None:

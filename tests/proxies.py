@@ -34,7 +34,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    from explorer.ui.common.readiness import ready_route
+    from explorer.ui.server.readiness import ready_route
 
     app = st.App(__file__, routes=[ready_route()])
 else:

@@ -19,7 +19,7 @@ from benchmarks.load.reader import KNOWN, NEW, ActionResult, Reader
 from benchmarks.load.relay import slow_network
 from benchmarks.load.scenarios import losses
 from benchmarks.load.serving import Server, Usage, serving
-from explorer.ui.common import pages
+from explorer.ui import pages
 
 #: What Streamlit counts of its sessions -> the metric's family and label.
 METRICS = {

@@ -1,5 +1,5 @@
 """Lost connections: what a reader had before one, and has after it; and what the app's own script
-tells another server of a page that was lost (explorer/ui/common/reconnect.js and address.js, which
+tells another server of a page that was lost (explorer/ui/widgets/reconnect.js and address.js, which
 a tab without a browser cannot run)."""
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Visits:
     component: str
 
 
-#: By the page's key in `explorer.ui.common.pages`; a page that is missing here is not visited.
+#: By the page's key in `explorer.ui.pages`; a page that is missing here is not visited.
 VISITS = {
     "expression": Visits(40.0, "lines"),
     "optimizer": Visits(30.0, "numbers"),

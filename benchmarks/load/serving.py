@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.load.files import WrongAnswer, get
-from explorer.ui.common.processes import descendants, memory, processor_time
+from explorer.ui.server.processes import descendants, memory, processor_time
 
 #: The folder of the project.
 ROOT = Path(__file__).parent.parent.parent

@@ -1,6 +1,6 @@
 """Who has used how much lately, and a queue by that: the session that has used least goes next.
 
-The server's requests wait in one, and the runs of pages in another (`ui.common.places`).
+The server's requests wait in one, and the runs of pages in another (`ui.server.places`).
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from urllib.parse import quote
 from playwright.sync_api import sync_playwright
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.expression.panels import PANELS
+from explorer.ui.pages import HOME, PAGES
 from tests.conftest import BROWSERS, FLAGS, running_app
 
 FAILING = (

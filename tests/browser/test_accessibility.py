@@ -17,11 +17,11 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from explorer.ui.common.pages import HOME, PAGES
-from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
 from explorer.ui.feature_maps.tabs import LOOKS
 from explorer.ui.feature_maps.tabs import TABS as FEATURE_MAPS_TABS
+from explorer.ui.pages import HOME, PAGES
+from explorer.ui.pages import page as page_of
 from explorer.view import glossary as words
 from tests.conftest import clean_tab
 

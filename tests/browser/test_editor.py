@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "import torch\nx = torch.tensor(2.0, requires_grad=True)\ny = x**2 - 3\ny.backward()\n"
-SCRIPT = ROOT / "explorer/ui/common/editor.js"
+SCRIPT = ROOT / "explorer/ui/widgets/editor.js"
 AREA = ".st-key-program textarea"
 
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from docs.pictures import FOLDER, PICTURES, WIDTH
-from explorer.ui.common.pages import PAGES
+from explorer.ui.pages import PAGES
 
 pytestmark = pytest.mark.fast
 

@@ -16,7 +16,7 @@ import pytest
 from explorer.sandbox import client, wire
 from explorer.sandbox.client import app_sandbox
 from explorer.sandbox.options import ServerOptions
-from explorer.ui.common import sandbox_call
+from explorer.ui.server import sandbox_call
 from tests.pages.test_feature_maps import drawn_file, upload
 from tests.pages.test_optimizer import error, page, press
 from tests.pages.test_pages import html_of, opened, rows, run_program

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from explorer import networks, vision
 from explorer.training.problem import Network, random_stream
-from explorer.ui.common import network_call, shared_cache
 from explorer.ui.feature_maps import filmstrip, results
+from explorer.ui.server import shared_cache
+from explorer.ui.widgets import network_call
 from explorer.vision import RUNS, first_channels
 from tests.networks import elsewhere
 from tests.pages.test_pages import html_of, opened

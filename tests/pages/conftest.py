@@ -10,7 +10,7 @@ import pytest
 
 from explorer.program.parsing import FILE
 from explorer.training import PRESETS
-from explorer.ui.common import sandbox_call
+from explorer.ui.server import sandbox_call
 
 
 def own_texts() -> Iterator[str]:

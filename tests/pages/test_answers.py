@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 import explorer
 from explorer.trace import Answer, Symptom, Trace
 from explorer.trace.proof.prove import IS_ANOTHER, NOT_TRIED, untried
-from explorer.ui.common import sandbox_call, tries
-from explorer.ui.common.shared_cache import SharedCache
+from explorer.ui.server import sandbox_call, tries
+from explorer.ui.server.shared_cache import SharedCache
 from tests.pages.test_inputs import opened
 from tests.pages.test_pages import ROOT, html_of
 

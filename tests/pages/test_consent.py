@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.sandbox import Sandbox, walls
-from explorer.ui.common import consent
+from explorer.ui.widgets import consent
 from tests.pages.test_pages import ROOT, html_of
 
 #: By page and key: a text that the page runs, with another name in each.
@@ -83,9 +83,9 @@ def test_what_a_browser_brings_to_a_new_server_waits() -> None:
     def script() -> None:
         import streamlit as st
 
-        from explorer.ui.common.consent import wait_for_consent
-        from explorer.ui.common.pages import page
-        from explorer.ui.common.reconnect import restore
+        from explorer.ui.pages import page
+        from explorer.ui.widgets.consent import wait_for_consent
+        from explorer.ui.widgets.reconnect import restore
 
         lost = {"addresses": {"/expression": "program=kept_+%3D+2"}, "kept": {}, "written": {}}
         restore(page("network"), lost, arrived=False)
@@ -106,7 +106,7 @@ def test_a_file_waits() -> None:
 
         import streamlit as st
 
-        from explorer.ui.common.consent import wait_for_consent
+        from explorer.ui.widgets.consent import wait_for_consent
 
         st.session_state["open-file"] = SimpleNamespace(opened="print('from a file')")
         st.session_state.setdefault("program", "print('from a file')")

@@ -14,8 +14,8 @@ from explorer.trace.examples import EXAMPLES
 from explorer.trace.running import run
 from explorer.trace.text import digest
 from explorer.trace.validation import validate
-from explorer.ui.common import sandbox_call
-from explorer.ui.common.shared_cache import SharedCache
+from explorer.ui.server import sandbox_call
+from explorer.ui.server.shared_cache import SharedCache
 from tests.marks import sample
 from tests.pages.forged_traces import FORGED, SOURCE, honest
 from tests.pages.test_pages import html_of, opened

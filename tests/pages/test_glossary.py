@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.expression.panels import PANELS
+from explorer.ui.pages import HOME, PAGES
 from explorer.view.glossary import GLOSSARY
 from tests.pages.test_network import settled
 from tests.pages.test_pages import html_of, opened

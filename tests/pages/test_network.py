@@ -17,11 +17,11 @@ from torch.nn import functional as F
 from explorer.networks import fold, names, problem, runs
 from explorer.networks.classifiers import CLASSIFIERS, PublishedWeights
 from explorer.networks.settings import Settings, describe_preset, make_script
-from explorer.ui.common.network_call import NetworkJob
 from explorer.ui.network import choose, figures, graph, table, tree
 from explorer.ui.network.charts import log_ticks
 from explorer.ui.network.selection import Shown
 from explorer.ui.network.tabs import TABS, tab_titles
+from explorer.ui.widgets.network_call import NetworkJob
 from tests.pages.test_pages import component, html_of, opened
 
 PAGE = "pages/network.py"

@@ -12,7 +12,7 @@ import torch
 
 from explorer.networks import problem
 from explorer.networks.time_steps import GAINS, gradients_over_time
-from explorer.ui.common.open_network import OWN
+from explorer.ui.widgets.open_network import OWN
 from tests.pages.test_network import PAGE, fine
 from tests.pages.test_pages import component, html_of, opened
 

@@ -10,8 +10,8 @@ import torch
 from explorer import networks
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training.optimizers import OPTIMIZERS
-from explorer.ui.common.open_in_optimizer import network_link
 from explorer.ui.optimizer import problems
+from explorer.ui.widgets.open_in_optimizer import network_link
 from tests.marks import sample
 from tests.pages.optimizer_page import (
     CALLS,

@@ -14,8 +14,8 @@ from explorer.networks.examples import EXAMPLES
 from explorer.networks.settings import Settings, describe_program, make_script
 from explorer.sandbox import client
 from explorer.training.problem import random_stream
-from explorer.ui.common.widgets import UNDRAWABLE
 from explorer.ui.network import charts
+from explorer.ui.widgets.basics import UNDRAWABLE
 from tests.marks import sample
 from tests.networks.own_modules import MODULES
 from tests.pages.test_network import PAGE, boxes, fine, layers, settled, view

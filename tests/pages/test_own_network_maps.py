@@ -13,9 +13,9 @@ from torch import nn
 
 from explorer.networks.from_program import from_program
 from explorer.training.problem import random_stream
-from explorer.ui.common.open_network import OWN
 from explorer.ui.feature_maps import own_network
 from explorer.ui.feature_maps.tabs import TABS
+from explorer.ui.widgets.open_network import OWN
 from tests.pages.test_feature_maps import fine, frames, upload
 from tests.pages.test_pages import html_of, opened
 

@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common.pages import GLOSSARY as GLOSSARY_PAGE
-from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.expression.panels import PANELS
+from explorer.ui.pages import GLOSSARY as GLOSSARY_PAGE
+from explorer.ui.pages import HOME, PAGES, Page
 from explorer.view.glossary import GLOSSARY
 from tests.marks import sample
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.ui.common import sandbox_call
+from explorer.ui.server import sandbox_call
 from tests.pages.test_pages import ROOT, component, html_of, opened, rows, run_program
 
 LOOP = """\

@@ -94,7 +94,7 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_optio
 
     real = sandbox.submit_run
     monkeypatch.setattr(sandbox, "submit_run", spy)
-    from explorer.ui.common import sandbox_call
+    from explorer.ui.server import sandbox_call
 
     sandbox_call._traces.clear()  # nothing is kept from other tests
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
@@ -107,7 +107,7 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_optio
 def test_a_bad_value_is_reported_on_the_first_page(
     monkeypatch: pytest.MonkeyPatch, fresh_options: None
 ) -> None:
-    from explorer.ui.common.startup import prepare_process
+    from explorer.ui.server.startup import prepare_process
 
     prepare_process.cache_clear()
     monkeypatch.setattr(sandbox, "start", options)  # what `start` reads first

@@ -17,8 +17,8 @@ from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
 from explorer.sandbox.client import app_sandbox
 from explorer.sandbox.messages import LIMITS, AnswerLimits
-from explorer.ui.common.sandbox_call import Job
-from explorer.ui.common.shared_call import SharedCall
+from explorer.ui.server.sandbox_call import Job
+from explorer.ui.server.shared_call import SharedCall
 from tests.sandbox.test_calls import eventually
 
 LOOP = """\

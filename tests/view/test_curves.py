@@ -68,7 +68,7 @@ def test_samples_of_another_order_are_not_taken(monkeypatch: pytest.MonkeyPatch)
 
     names: list[str] = []
     monkeypatch.setattr("explorer.sandbox.submit_sample", submit)
-    monkeypatch.setattr("explorer.ui.common.sandbox_call.ask", ask)
+    monkeypatch.setattr("explorer.ui.server.sandbox_call.ask", ask)
     trace = explorer.run("x**2 + 3*y")
     for order in (("x", "y"), ("y", "x"), ("x", "y")):
         _sample(trace, order, "result")

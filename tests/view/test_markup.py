@@ -12,8 +12,8 @@ import explorer
 from explorer.trace import Summary
 from explorer.trace.check import check
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common import glossary_dialog
-from explorer.ui.common.pages import page
+from explorer.ui.pages import page
+from explorer.ui.widgets import glossary_dialog
 from explorer.view import answers, checks, events, tensors
 
 pytestmark = pytest.mark.fast

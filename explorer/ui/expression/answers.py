@@ -13,9 +13,9 @@ from explorer.trace import Trace
 from explorer.trace.examples import EXAMPLES, Example
 from explorer.trace.explain.order import arrange, is_about_error
 from explorer.trace.proof.prove import has_tries, untried
-from explorer.ui.common.tries import known, proved
 from explorer.ui.expression.lesson import Lesson
 from explorer.ui.expression.program import ProgramRun
+from explorer.ui.server.tries import known, proved
 from explorer.view.answers import (
     answers_html,
     error_html,

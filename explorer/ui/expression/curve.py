@@ -14,11 +14,11 @@ from explorer.program import ProgramRefused
 from explorer.trace import Trace
 from explorer.trace.sampling import COUNTS, Samples, with_variables
 from explorer.trace.text import digest
-from explorer.ui.common import sandbox_call
-from explorer.ui.common.inputs import reach, read_inputs
-from explorer.ui.common.mounts import mount_plots
-from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.expression.program import ProgramRun
+from explorer.ui.server import sandbox_call
+from explorer.ui.server.shared_cache import SharedCache
+from explorer.ui.widgets.inputs import reach, read_inputs
+from explorer.ui.widgets.mounts import mount_plots
 from explorer.view.curves import contours, contours_picture, curve, result_of, result_place
 from explorer.view.plot import Blank, Plot
 

@@ -14,9 +14,9 @@ from explorer.trace.check import Check
 from explorer.trace.explain.gradient_check import explain_check
 from explorer.trace.records import Answer
 from explorer.trace.text import digest
-from explorer.ui.common import sandbox_call
-from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.widgets import program_error
+from explorer.ui.server import sandbox_call
+from explorer.ui.widgets.basics import program_error
+from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view.checks import check_html
 from explorer.view.glossary import term_link
 

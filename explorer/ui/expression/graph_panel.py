@@ -13,19 +13,19 @@ from explorer import limits
 from explorer.trace import MAX_NODES, BackwardPass, Node, Trace, to_plain
 from explorer.trace.script import script
 from explorer.trace.text import digest
-from explorer.ui.common.drag import draggable_leaves
-from explorer.ui.common.inputs import in_link
-from explorer.ui.common.mounts import before_error, draw_legend, graph_files, mount_graph
-from explorer.ui.common.open_in_optimizer import step_program
-from explorer.ui.common.open_network import show_network
-from explorer.ui.common.query_params import report_invalid
-from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.shared_cache import derived, shared
-from explorer.ui.common.widgets import download_entry, menu
 from explorer.ui.expression import iterations
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker
 from explorer.ui.expression.walk import draw_walk
+from explorer.ui.server.shared_cache import derived, shared
+from explorer.ui.widgets.basics import download_entry, menu
+from explorer.ui.widgets.drag import draggable_leaves
+from explorer.ui.widgets.inputs import in_link
+from explorer.ui.widgets.mounts import before_error, draw_legend, graph_files, mount_graph
+from explorer.ui.widgets.open_in_optimizer import step_program
+from explorer.ui.widgets.open_network import show_network
+from explorer.ui.widgets.query_params import report_invalid
+from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view import graphviz
 from explorer.view.drawn_pass import DrawnPass, make_graph
 from explorer.view.graph import Draggable

@@ -12,8 +12,8 @@ from explorer import limits
 from explorer.trace import Trace
 from explorer.trace.text import as_on_a_terminal, join_names
 from explorer.trace.text import number as number_text
-from explorer.ui.common.query_params import is_finite, validate
-from explorer.ui.common.widgets import label, whole
+from explorer.ui.widgets.basics import label, whole
+from explorer.ui.widgets.query_params import is_finite, validate
 
 #: The key of the field, which is its query parameter.
 KEY = "iteration"

@@ -18,10 +18,10 @@ from explorer import limits
 from explorer.program.parsing import parse_literal
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.trace.text import digest
-from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.widgets import menu
 from explorer.ui.expression.gradient_check import own_rule_answers
 from explorer.ui.expression.program import ProgramRun
+from explorer.ui.widgets.basics import menu
+from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view import values
 
 _REVEALED = "revealed"

@@ -15,9 +15,9 @@ from explorer.program import ProgramRefused
 from explorer.program.notebook import find_cells
 from explorer.trace import Figure, Trace
 from explorer.trace.text import as_on_a_terminal, outside_numbers
-from explorer.ui.common.sandbox_call import ask, forget
-from explorer.ui.common.shared_cache import SharedCache
-from explorer.ui.common.widgets import download
+from explorer.ui.server.sandbox_call import ask, forget
+from explorer.ui.server.shared_cache import SharedCache
+from explorer.ui.widgets.basics import download
 
 #: Dots of a figure on the screen for each CSS pixel.
 _SHARPNESS = 1.5

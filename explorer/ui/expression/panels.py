@@ -13,16 +13,16 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace import TensorRecord, Trace
-from explorer.ui.common.drag import follow_drag
-from explorer.ui.common.editor import draw_lines
-from explorer.ui.common.mounts import mount_plots, mount_table
-from explorer.ui.common.query_params import accept_renamed
-from explorer.ui.common.widgets import choice, download, note
 from explorer.ui.expression import iterations, walk
 from explorer.ui.expression.gradient_check import draw_check
 from explorer.ui.expression.graph_panel import GraphPanel
 from explorer.ui.expression.program import LINE_VALUES, ProgramRun, failed_line, run_with_capture
 from explorer.ui.expression.selection import Picker, Shown
+from explorer.ui.widgets.basics import choice, download, note
+from explorer.ui.widgets.drag import follow_drag
+from explorer.ui.widgets.editor import draw_lines
+from explorer.ui.widgets.mounts import mount_plots, mount_table
+from explorer.ui.widgets.query_params import accept_renamed
 from explorer.view import checks, curves, events, tensors
 from explorer.view.live_numbers import Numbers, line_ends, page_numbers
 from explorer.view.step import step_html

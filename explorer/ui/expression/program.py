@@ -15,10 +15,10 @@ from explorer.program.parsing import parse_literal
 from explorer.trace import Trace
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.records import Answer
-from explorer.ui.common.inputs import read_inputs
-from explorer.ui.common.sandbox_call import forget, forget_all, is_out_of_time, run
-from explorer.ui.common.widgets import choice, label
 from explorer.ui.expression.iterations import asked_pass, compare_runs
+from explorer.ui.server.sandbox_call import forget, forget_all, is_out_of_time, run
+from explorer.ui.widgets.basics import choice, label
+from explorer.ui.widgets.inputs import read_inputs
 from explorer.view.glossary import term_link
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}

@@ -11,8 +11,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.trace import BackwardPass
-from explorer.ui.common.widgets import formula
 from explorer.ui.expression.selection import Picker
+from explorer.ui.widgets.basics import formula
 from explorer.view import step
 from explorer.view.walk import Selection
 

@@ -9,12 +9,12 @@ import streamlit as st
 import torch
 
 from explorer.trace.text import number
-from explorer.ui.common.widgets import choice, columns, download, formula, label, note, scrolling
 from explorer.ui.feature_maps.comparison import describe_change, draw_score_curve
 from explorer.ui.feature_maps.image_grid import draw_images
 from explorer.ui.feature_maps.live_slider import draw_live_slider
 from explorer.ui.feature_maps.results import ModelInput, ask_or_reason, await_run
 from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.widgets.basics import choice, columns, download, formula, label, note, scrolling
 from explorer.view.glossary import term_link
 from explorer.view.plot import Axis
 from explorer.vision import AdversarialStep, Normalisation, adversarial_step, epsilon_sweep, top

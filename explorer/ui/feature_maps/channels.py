@@ -10,12 +10,12 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.widgets import choice, columns, download, label, note, page, whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import GridImage, Part, draw_image_grid
 from explorer.ui.feature_maps.pointer import draw_pointer
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection, channel_names, pick_channel
+from explorer.ui.widgets.basics import choice, columns, download, label, note, page, whole
 from explorer.view.glossary import term_link
 from explorer.vision import Tiling, layer_kernels, tile
 from explorer.vision.drawing import draw_box, to_png

@@ -12,8 +12,6 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.mounts import mount_plots
-from explorer.ui.common.widgets import columns, download, label, note, whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.decision import doubt, is_doubtful
 from explorer.ui.feature_maps.image_choice import choose_second_image
@@ -21,6 +19,8 @@ from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid, draw
 from explorer.ui.feature_maps.live_slider import draw_live_slider
 from explorer.ui.feature_maps.results import ModelInput, ask, await_run
 from explorer.ui.feature_maps.selection import Selection, pick_layer
+from explorer.ui.widgets.basics import columns, download, label, note, whole
+from explorer.ui.widgets.mounts import mount_plots
 from explorer.view.plot import Axis, Line, Plot
 from explorer.vision import (
     TRANSFORMATIONS,

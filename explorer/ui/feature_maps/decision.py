@@ -12,7 +12,6 @@ import streamlit as st
 
 from explorer.networks.image_networks import stated_accuracy
 from explorer.trace.text import number
-from explorer.ui.common.widgets import columns, download, label, note
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.network_choice import (
@@ -23,6 +22,7 @@ from explorer.ui.feature_maps.network_choice import (
 )
 from explorer.ui.feature_maps.results import ModelInput, ask, ask_or_reason
 from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.widgets.basics import columns, download, label, note
 from explorer.view.glossary import term_link
 from explorer.vision import Prediction, grad_cam, saliency, switch_off, top
 from explorer.vision.drawing import overlay_heat, to_png

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from explorer import limits
-from explorer.ui.common.widgets import download, menu, note
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.filmstrip import filmstrip_frames
 from explorer.ui.feature_maps.network_choice import IMAGENET
 from explorer.ui.feature_maps.results import ModelInput, ask
 from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.widgets.basics import download, menu, note
 from explorer.vision import first_channels, map_layers
 from explorer.vision.drawing import STRIP_CHANNELS, draw_filmstrip, to_png
 from explorer.vision.feature_maps import Of

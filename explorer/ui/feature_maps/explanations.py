@@ -9,11 +9,11 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.widgets import columns, download, formula, label, note
 from explorer.ui.feature_maps.decision import choose_class
 from explorer.ui.feature_maps.image_grid import draw_images
 from explorer.ui.feature_maps.results import ModelInput, await_run
 from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.widgets.basics import columns, download, formula, label, note
 from explorer.view.glossary import term_link
 from explorer.vision import IntegratedGradients, Occlusion, integrated_gradients, occlusion
 from explorer.vision.drawing import to_png

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from explorer import limits
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import choice
 from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput, ask, by_input
 from explorer.ui.feature_maps.selection import Selection, pick_layer
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import choice
 from explorer.vision import FeatureMaps, first_channels, map_layers, tile
 from explorer.vision.feature_maps import Of, describe_size, number_layers
 from explorer.vision.tiles import GUTTER

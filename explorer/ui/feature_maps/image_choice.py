@@ -16,10 +16,10 @@ from matplotlib import get_data_path
 from explorer import limits, sandbox
 from explorer.networks.synthetic_images import CLASSES, draw_one
 from explorer.program import ProgramRefused
-from explorer.ui.common import sandbox_call
-from explorer.ui.common.copy_link import not_in_link
-from explorer.ui.common.reconnect import ask_again, size_limit
-from explorer.ui.common.widgets import note, refuse
+from explorer.ui.server import sandbox_call
+from explorer.ui.widgets.basics import note, refuse
+from explorer.ui.widgets.copy_link import not_in_link
+from explorer.ui.widgets.reconnect import ask_again, size_limit
 from explorer.vision import DecodedImage, ImageError, decode
 from explorer.vision.image import from_plain
 from explorer.vision.image_kind import ImageKind, image_kind

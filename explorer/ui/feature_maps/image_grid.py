@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import digest
-from explorer.ui.common.widgets import while_drawn
+from explorer.ui.widgets.basics import while_drawn
 from explorer.view.component import SHARED
 from explorer.vision.drawing import to_png
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.ui.common.widgets import while_drawn
+from explorer.ui.widgets.basics import while_drawn
 
 _HERE = Path(__file__).parent
-_ADDRESS = _HERE.parent / "common" / "address.js"
+_ADDRESS = _HERE.parent / "widgets" / "address.js"
 _component = st.components.v2.component(
     "live_slider",
     html='<div class="live"></div>',

@@ -15,11 +15,6 @@ from torch import nn
 
 from explorer import limits
 from explorer.networks import CPU
-from explorer.ui.common.open_network import OWN
-from explorer.ui.common.reconnect import keep, take, waits_for_upload
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.weights_download import download_weights
-from explorer.ui.common.widgets import note, refuse
 from explorer.ui.feature_maps.image_choice import ChosenImage
 from explorer.ui.feature_maps.own_network import (
     NotHere,
@@ -27,6 +22,11 @@ from explorer.ui.feature_maps.own_network import (
     choose_file,
     choose_own,
 )
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import note, refuse
+from explorer.ui.widgets.open_network import OWN
+from explorer.ui.widgets.reconnect import keep, take, waits_for_upload
+from explorer.ui.widgets.weights_download import download_weights
 from explorer.vision import (
     BACKBONES,
     Backbone,

@@ -18,14 +18,14 @@ from torch import Tensor, nn
 
 from explorer import limits, sandbox
 from explorer.program import ProgramRefused
-from explorer.ui.common.copy_link import not_in_link
-from explorer.ui.common.editor import TOO_LONG, fits_in_link
-from explorer.ui.common.open_network import take_program
-from explorer.ui.common.pages import MODULE
-from explorer.ui.common.reconnect import ask_again, size_limit
-from explorer.ui.common.sandbox_call import wait_for
-from explorer.ui.common.shared_cache import SharedCache
-from explorer.ui.common.widgets import note, refuse
+from explorer.ui.pages import MODULE
+from explorer.ui.server.sandbox_call import wait_for
+from explorer.ui.server.shared_cache import SharedCache
+from explorer.ui.widgets.basics import note, refuse
+from explorer.ui.widgets.copy_link import not_in_link
+from explorer.ui.widgets.editor import TOO_LONG, fits_in_link
+from explorer.ui.widgets.open_network import take_program
+from explorer.ui.widgets.reconnect import ask_again, size_limit
 from explorer.vision import Backbone, WeightsError, copy_weights
 from explorer.vision.backbones import build_untrained, with_classes
 from explorer.vision.own_network import OwnNetwork

@@ -20,11 +20,11 @@ from PIL import Image
 from explorer import limits
 from explorer.trace.colours import NAN, SIGNED
 from explorer.trace.text import digest
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import while_drawn
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, by_input
 from explorer.ui.feature_maps.selection import Selection, pick_position
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import while_drawn
 from explorer.view.component import SHARED
 from explorer.vision import layer_arithmetic
 from explorer.vision.feature_maps import Of

@@ -9,11 +9,11 @@ import streamlit as st
 from PIL import Image
 
 from explorer import limits
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import download, menu, note
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import GridImage, Part, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput, by_input
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import download, menu, note
 from explorer.vision.drawing import draw_box, side_by_side, to_png
 
 #: CSS pixels: all three images together, and the sides of the square ones.

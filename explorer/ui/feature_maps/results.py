@@ -19,14 +19,14 @@ from explorer.networks import CPU
 from explorer.networks.error_messages import explain
 from explorer.networks.runs import Abandoned
 from explorer.program import ProgramRefused
-from explorer.ui.common import sandbox_call
-from explorer.ui.common.network_call import NetworkJob, await_result, leave
-from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.shared_cache import SharedCache, shared
-from explorer.ui.common.widgets import device, note, refuse
 from explorer.ui.feature_maps.image_choice import ChosenImage
 from explorer.ui.feature_maps.network_choice import LoadedModel, in_place_of_own, untrained
 from explorer.ui.feature_maps.own_network import ask_child, child_call
+from explorer.ui.server import sandbox_call
+from explorer.ui.server.shared_cache import SharedCache, shared
+from explorer.ui.widgets.basics import device, note, refuse
+from explorer.ui.widgets.network_call import NetworkJob, await_result, leave
+from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.vision import (
     FeatureMaps,
     Normalisation,

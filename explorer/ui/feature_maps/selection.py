@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from explorer.networks.image_networks import FILTER_BANK_CHANNELS
-from explorer.ui.common.widgets import whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, ask
+from explorer.ui.widgets.basics import whole
 from explorer.view.glossary import html, term_link
 from explorer.vision import FeatureMaps, MapLayer, map_layers
 from explorer.vision.feature_maps import Of, describe_size, number_layers

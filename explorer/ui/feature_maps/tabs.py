@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.ui.common.widgets import choice, note, reported
 from explorer.ui.feature_maps.adversarial import draw_adversarial
 from explorer.ui.feature_maps.channels import draw_channels, draw_kernels, draw_statistics
 from explorer.ui.feature_maps.comparison import draw_changed_image, draw_two_images
@@ -16,6 +15,7 @@ from explorer.ui.feature_maps.decision import draw_decision
 from explorer.ui.feature_maps.explanations import draw_integrated_gradients, draw_occlusion
 from explorer.ui.feature_maps.results import ModelInput, leave_long_run
 from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.widgets.basics import choice, note, reported
 
 #: In the session: the way to look that is on the page.
 _DRAWN = "look-drawn"

@@ -9,13 +9,13 @@ import streamlit as st
 
 from explorer import limits
 from explorer.trace import Trace
-from explorer.ui.common.drag import draggable_leaves, follow_drag
-from explorer.ui.common.editor import draw_lines, height_of
-from explorer.ui.common.inputs import draw_handles, read_inputs
-from explorer.ui.common.mounts import before_error, draw_legend, mount_graph
-from explorer.ui.common.pages import BOX, PROGRAM, page
-from explorer.ui.common.sandbox_call import run
-from explorer.ui.common.tries import proved
+from explorer.ui.pages import BOX, PROGRAM, page
+from explorer.ui.server.sandbox_call import run
+from explorer.ui.server.tries import proved
+from explorer.ui.widgets.drag import draggable_leaves, follow_drag
+from explorer.ui.widgets.editor import draw_lines, height_of
+from explorer.ui.widgets.inputs import draw_handles, read_inputs
+from explorer.ui.widgets.mounts import before_error, draw_legend, mount_graph
 from explorer.view.answers import error_html
 from explorer.view.drawn_pass import make_graph
 from explorer.view.fix import fix_html

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.pages import HOME, PAGES
-from explorer.ui.common.startup import warning_for_operator
-from explorer.ui.common.widgets import columns
 from explorer.ui.home.live_box import live_box
+from explorer.ui.pages import HOME, PAGES
+from explorer.ui.server.startup import warning_for_operator
+from explorer.ui.widgets.basics import columns
+from explorer.ui.widgets.frame import draw_frame
 
 
 def draw_home() -> None:

@@ -12,12 +12,12 @@ from explorer.networks.training_steps import AccumulationStep
 from explorer.trace.colours import BAR, COMPARISON
 from explorer.trace.text import number
 from explorer.training.formatting import pluralize
-from explorer.ui.common.widgets import columns, download, label, whole
 from explorer.ui.network import charts, figures
 from explorer.ui.network.histograms import choose_parameter, draw_counts, draw_histogram
 from explorer.ui.network.runs import await_stoppable
 from explorer.ui.network.selection import Shown, pick
 from explorer.ui.network.table import figures_table
+from explorer.ui.widgets.basics import columns, download, label, whole
 from explorer.view.glossary import term_link
 
 _NEVER = 0

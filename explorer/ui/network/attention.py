@@ -11,10 +11,10 @@ import streamlit as st
 from explorer import limits
 from explorer.networks.attention import AttentionLayer
 from explorer.networks.runs import AttentionRun
-from explorer.ui.common.widgets import choice, note
 from explorer.ui.network.maps import HeatMap, draw_maps, largest
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown, pick
+from explorer.ui.widgets.basics import choice, note
 
 _ALL = "all layers"
 _PARTS = ("Q", "K", "V")

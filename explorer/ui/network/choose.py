@@ -25,16 +25,13 @@ from explorer.networks.settings import (
     make_script,
 )
 from explorer.program import ProgramError, ProgramRefused
-from explorer.ui.common.editor import draw_lines, editor
-from explorer.ui.common.mounts import graph_files
-from explorer.ui.common.open_in_optimizer import step_network, step_texts
-from explorer.ui.common.open_network import OWN, show_maps, take_program
-from explorer.ui.common.pages import MODULE
-from explorer.ui.common.query_params import accept_renamed
-from explorer.ui.common.sandbox_call import ask, forget
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.weights_download import download_weights
-from explorer.ui.common.widgets import (
+from explorer.ui.network.graph import DrawnGraph
+from explorer.ui.network.selection import Shown, clear_selection
+from explorer.ui.network.table import layers_csv, parameters_csv
+from explorer.ui.pages import MODULE
+from explorer.ui.server.sandbox_call import ask, forget
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import (
     choice,
     columns,
     device,
@@ -44,9 +41,12 @@ from explorer.ui.common.widgets import (
     program_error,
     whole,
 )
-from explorer.ui.network.graph import DrawnGraph
-from explorer.ui.network.selection import Shown, clear_selection
-from explorer.ui.network.table import layers_csv, parameters_csv
+from explorer.ui.widgets.editor import draw_lines, editor
+from explorer.ui.widgets.mounts import graph_files
+from explorer.ui.widgets.open_in_optimizer import step_network, step_texts
+from explorer.ui.widgets.open_network import OWN, show_maps, take_program
+from explorer.ui.widgets.query_params import accept_renamed
+from explorer.ui.widgets.weights_download import download_weights
 
 _SIDES = (16, 512)
 _NAMES = (OWN, *names())

@@ -12,10 +12,10 @@ from explorer.networks.presets import FAMILIES
 from explorer.networks.runs import InspectedNetwork
 from explorer.networks.settings import Settings
 from explorer.trace.text import number
-from explorer.ui.common.mounts import mount_plots
-from explorer.ui.common.widgets import note
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown
+from explorer.ui.widgets.basics import note
+from explorer.ui.widgets.mounts import mount_plots
 from explorer.view.plot import Line, Plot, around
 
 _KINDS = ("main", "beside", "second")

@@ -14,12 +14,12 @@ from explorer.networks.records import Structure
 from explorer.networks.settings import Settings
 from explorer.trace import MAX_NODES, Node, dot_text
 from explorer.trace.text import number
-from explorer.ui.common.mounts import draw_legend, mount_graph
-from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import as_code, choice, note
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown, pick
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import as_code, choice, note
+from explorer.ui.widgets.mounts import draw_legend, mount_graph
+from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view.glossary import html, term_link
 from explorer.view.graph import Marks
 

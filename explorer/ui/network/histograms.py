@@ -17,13 +17,13 @@ from explorer.networks.training_steps import OPTIMIZERS, TrainingStep, edges
 from explorer.trace.colours import BAR, FIGURE_TEXT
 from explorer.trace.text import number
 from explorer.training.formatting import pluralize
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import choice, columns, download, label, note, whole
 from explorer.ui.network import figures
 from explorer.ui.network.charts import draw_chart, draw_histogram_chart, field
 from explorer.ui.network.runs import await_stoppable
 from explorer.ui.network.selection import PARAMETER, Shown, pick
 from explorer.ui.network.table import figures_table
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import choice, columns, download, label, note, whole
 from explorer.view.glossary import term_link
 
 ONE_RUN, TRAINING = "One run", "Over training"

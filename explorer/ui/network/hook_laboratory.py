@@ -11,11 +11,11 @@ from explorer import limits
 from explorer.networks import HOOK_KINDS, Hook, Report
 from explorer.networks.hooks import GradientChange, HookEvent, HookExperiment, HookValue
 from explorer.trace.text import array_lines, number, shape_text
-from explorer.ui.common.query_params import accept_renamed
-from explorer.ui.common.widgets import columns, label, note, refuse, scrolling
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import PLACE, Shown, pick
 from explorer.ui.network.table import figures_table
+from explorer.ui.widgets.basics import columns, label, note, refuse, scrolling
+from explorer.ui.widgets.query_params import accept_renamed
 from explorer.view.glossary import term_link
 
 _MODEL = "(model)"

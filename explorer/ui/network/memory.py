@@ -23,12 +23,12 @@ from explorer.networks.memory import (
 )
 from explorer.networks.settings import Settings
 from explorer.trace.colours import COMPARED, FIGURE_TEXT
-from explorer.ui.common.mounts import mount_table
-from explorer.ui.common.widgets import choice, columns, label, note, refuse
 from explorer.ui.network.charts import draw_chart, field, nominal
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown
 from explorer.ui.network.table import figures_table, to_size
+from explorer.ui.widgets.basics import choice, columns, label, note, refuse
+from explorer.ui.widgets.mounts import mount_table
 from explorer.view.glossary import Html, html, term_link
 from explorer.view.table import Column, Row
 

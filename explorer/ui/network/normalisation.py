@@ -6,10 +6,10 @@ import numpy as np
 
 from explorer.networks.normalisation import NormLayer, Values
 from explorer.trace.text import number
-from explorer.ui.common.widgets import note
 from explorer.ui.network.maps import Frames, HeatMap, draw_maps, largest
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown, pick
+from explorer.ui.widgets.basics import note
 
 _SIZES = (1, 2, 4, 8, 16, 32)
 #: So many samples, or tokens, are drawn.

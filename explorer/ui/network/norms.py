@@ -8,11 +8,11 @@ import streamlit as st
 from explorer.networks.health import Finding, find_health
 from explorer.networks.tree import extreme_gradients
 from explorer.trace.text import number
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import as_code, download, label
 from explorer.ui.network import figures
 from explorer.ui.network.charts import draw_norm_chart
 from explorer.ui.network.selection import Shown
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import as_code, download, label
 from explorer.view.glossary import html, term_link
 
 #: With more bars than this, the chart can be made wide.

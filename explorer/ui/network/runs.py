@@ -14,9 +14,9 @@ from explorer.networks.records import LayerError
 from explorer.networks.runs import RUNS
 from explorer.networks.settings import Settings
 from explorer.program import ProgramRefused
-from explorer.ui.common import sandbox_call
-from explorer.ui.common.network_call import PATIENCE, NetworkJob, await_result
-from explorer.ui.common.widgets import note, refuse
+from explorer.ui.server import sandbox_call
+from explorer.ui.widgets.basics import note, refuse
+from explorer.ui.widgets.network_call import PATIENCE, NetworkJob, await_result
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from typing import Any
 from explorer.networks import Report
 from explorer.networks.records import Shapes
 from explorer.networks.tree import TreeNode, make_tree, walk
-from explorer.ui.common.widgets import scrolling
+from explorer.ui.widgets.basics import scrolling
 from explorer.view.glossary import html, term_link
 
 _LAYERS = (

@@ -12,7 +12,6 @@ import streamlit as st
 from explorer.networks.attention import may_have_attention
 from explorer.networks.normalisation import is_norm
 from explorer.networks.time_steps import RECURRENT
-from explorer.ui.common.widgets import reported
 from explorer.ui.network import norms
 from explorer.ui.network.accumulation import draw_accumulation
 from explorer.ui.network.attention import draw_attention
@@ -26,6 +25,7 @@ from explorer.ui.network.normalisation import draw_normalisation
 from explorer.ui.network.selection import Shown
 from explorer.ui.network.time_steps import draw_time_steps
 from explorer.ui.network.tree import draw_layers
+from explorer.ui.widgets.basics import reported
 
 
 def _types(shown: Shown) -> set[str]:

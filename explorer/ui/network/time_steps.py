@@ -12,10 +12,10 @@ import streamlit as st
 from explorer import limits
 from explorer.networks.settings import Settings
 from explorer.networks.time_steps import RecurrentLayer, TimeSteps
-from explorer.ui.common.widgets import note
 from explorer.ui.network.families import relatives
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown
+from explorer.ui.widgets.basics import note
 from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent

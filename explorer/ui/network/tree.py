@@ -16,11 +16,11 @@ from explorer.networks import Report
 from explorer.networks.records import LayerRecord, ParameterRecord
 from explorer.networks.statistics import Statistics
 from explorer.networks.tree import TreeNode, extreme_gradients, make_tree, walk
-from explorer.ui.common.copy_link import ADDRESS
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import while_drawn
 from explorer.ui.network.selection import Shown
 from explorer.ui.network.table import NOT_COUNTED, to_shape_text, totals
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import while_drawn
+from explorer.ui.widgets.copy_link import ADDRESS
 from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent

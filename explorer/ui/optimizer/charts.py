@@ -14,10 +14,10 @@ from PIL import Image
 from explorer.networks.planar import PlanarProblem
 from explorer.training import Point, Problem, ProgramProblem, View
 from explorer.training.batches import Batch
-from explorer.ui.common.mounts import mount_miniature, mount_plots
-from explorer.ui.common.shared_cache import shared
 from explorer.ui.optimizer.surface import Run
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.mounts import mount_miniature, mount_plots
 from explorer.view import heatmap
 from explorer.view.plot import Axis, Blank, Line, Plot, around
 

@@ -13,9 +13,9 @@ from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.training import PressEvent, TrainingSession, View
 from explorer.training.formatting import pluralize
-from explorer.ui.common.query_params import is_finite, validate
-from explorer.ui.common.widgets import program_error, whole
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.widgets.basics import program_error, whole
+from explorer.ui.widgets.query_params import is_finite, validate
 from explorer.view.answers import error_html
 from explorer.view.glossary import GLOSSARY, Html, html, term_link
 

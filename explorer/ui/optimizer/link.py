@@ -37,10 +37,10 @@ from explorer.training.presses import (
 )
 from explorer.training.problem import validate_seed
 from explorer.training.schedulers import SCHEDULERS
-from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.optimizer.problems import Offer
 from explorer.ui.optimizer.settings import flatten, nest
 from explorer.ui.optimizer.workspace import Options, Workspace
+from explorer.ui.widgets.query_params import is_finite, validate
 
 SEED, START, PRESSES = "seed", "start", "presses"
 GROUP, GROUP_LR = "group", "group.lr"

@@ -15,8 +15,6 @@ import streamlit as st
 
 from explorer.program import ProgramRefused
 from explorer.training import Ahead, Point, Stability
-from explorer.ui.common.drag import Frame, draw_follower
-from explorer.ui.common.live_run import end_live_run
 from explorer.ui.optimizer import settings, sliders
 from explorer.ui.optimizer.surface import (
     DrawnSurface,
@@ -26,6 +24,8 @@ from explorer.ui.optimizer.surface import (
     place_values,
 )
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.server.live_run import end_live_run
+from explorer.ui.widgets.drag import Frame, draw_follower
 
 #: Iterations ahead, and the seconds that all runs may take for them: while the hand moves, and at
 #: rest; and those for the curvature.

@@ -18,8 +18,6 @@ from explorer.training import TrainingSession, schedulers
 from explorer.training.arguments import Argument
 from explorer.training.formatting import format_number
 from explorer.training.optimizers import optimizer_spec
-from explorer.ui.common.mounts import mount_plots
-from explorer.ui.common.widgets import formula, refuse
 from explorer.ui.optimizer import controls, settings
 from explorer.ui.optimizer.link import (
     GROUP,
@@ -32,6 +30,8 @@ from explorer.ui.optimizer.link import (
     read_options,
 )
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.widgets.basics import formula, refuse
+from explorer.ui.widgets.mounts import mount_plots
 from explorer.view.plot import Axis, Line, Plot
 
 _LABELS = {"scheduler": "Scheduler", "clip": "Gradient clipping"}

@@ -26,10 +26,10 @@ from explorer.training.clipping import Clip
 from explorer.training.formatting import element_name
 from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.optimizers import optimizer_spec
-from explorer.ui.common.copy_link import ADDRESS
-from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.widgets import while_drawn, with_formula
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.widgets.basics import while_drawn, with_formula
+from explorer.ui.widgets.copy_link import ADDRESS
+from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view import heatmap
 from explorer.view.component import SHARED
 from explorer.view.glossary import term_link

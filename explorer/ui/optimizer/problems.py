@@ -17,13 +17,13 @@ from explorer.program import ProgramError
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.batches import Rows, in_batches
 from explorer.training.optimizers import optimizer_spec
-from explorer.ui.common import open_in_optimizer
-from explorer.ui.common.copy_link import not_in_link
-from explorer.ui.common.editor import TOO_LONG, colour_areas, fits_in_link, height_of
-from explorer.ui.common.open_in_optimizer import OWN_TITLE, is_own_problem
-from explorer.ui.common.pages import LOSS, SETUP
-from explorer.ui.common.query_params import validate, validate_named
-from explorer.ui.common.widgets import note
+from explorer.ui.pages import LOSS, SETUP
+from explorer.ui.widgets import open_in_optimizer
+from explorer.ui.widgets.basics import note
+from explorer.ui.widgets.copy_link import not_in_link
+from explorer.ui.widgets.editor import TOO_LONG, colour_areas, fits_in_link, height_of
+from explorer.ui.widgets.open_in_optimizer import OWN_TITLE, is_own_problem
+from explorer.ui.widgets.query_params import validate, validate_named
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from explorer.trace.colours import SURFACE
 from explorer.training import Follower, RunSetting
 from explorer.training.compare import format_runs, parse_runs
 from explorer.training.optimizers import optimizer_spec
-from explorer.ui.common.query_params import validate
 from explorer.ui.optimizer.settings import choose_number, choose_optimizer
 from explorer.ui.optimizer.surface import Run
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.widgets.query_params import validate
 
 _KEY = "compare"
 _FOLLOWERS, _DONE = "runs.followers", "runs.done"

@@ -14,12 +14,12 @@ from explorer.training import Child, PressEvent, ProgramProblem, TrainingSession
 from explorer.training.formatting import format_number
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.options import adapt_groups
-from explorer.ui.common import sandbox_call
-from explorer.ui.common.live_run import live_call
 from explorer.ui.optimizer import link
 from explorer.ui.optimizer.link import LinkedRun, keep_options, read_hyper, read_options, read_seed
 from explorer.ui.optimizer.problems import FIRST, OFFERS, OWN, ChosenProblem
 from explorer.ui.optimizer.workspace import Options, Repeat, Workspace
+from explorer.ui.server import sandbox_call
+from explorer.ui.server.live_run import live_call
 
 _KEY, _REFUSED, _PLACE = "steps", "steps.refused", "steps.place"
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from explorer.training.optimizer_spec import PARTS
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
-from explorer.ui.common.query_params import is_finite, validate
+from explorer.ui.widgets.query_params import is_finite, validate
 
 
 def choose_optimizer(label: str, key: str, help: str) -> str:

@@ -1,6 +1,6 @@
 """The learning rate and the other telling hyperparameter as sliders.
 
-While a hand moves one, the browser hears of it by `ax-drag` (see ui/common/drag.py); when it lets
+While a hand moves one, the browser hears of it by `ax-drag` (see ui/widgets/drag.py); when it lets
 go, or types a number, the session's press "set" is done.
 """
 
@@ -16,10 +16,10 @@ import streamlit as st
 from explorer.training import Stability, TrainingSession
 from explorer.training.formatting import format_number
 from explorer.training.optimizers import optimizer_spec
-from explorer.ui.common.widgets import while_drawn
 from explorer.ui.optimizer import settings
 from explorer.ui.optimizer.link import write_link
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.widgets.basics import while_drawn
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(

@@ -30,13 +30,13 @@ from explorer.training.landscape import (
     near_part,
     seen_points,
 )
-from explorer.ui.common.live_run import end_live_run
-from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import program_error, while_drawn
 from explorer.ui.optimizer import planes
 from explorer.ui.optimizer.planes import PlaneChoice
 from explorer.ui.optimizer.problems import OWN
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.server.live_run import end_live_run
+from explorer.ui.server.shared_cache import shared
+from explorer.ui.widgets.basics import program_error, while_drawn
 from explorer.view.component import SHARED
 from explorer.view.plot import Axis, around
 

@@ -1,0 +1,3 @@
+"""What the app's process does for all readers: calls of the sandbox, caches, places, metrics, its
+start and end. Draws almost nothing.
+"""
