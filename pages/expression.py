@@ -4,7 +4,7 @@ import streamlit as st
 
 import explorer.ui.server.early  # noqa: F401  (first)
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.expression.answers import draw_explanations, draw_remarks, try_explanations
+from explorer.ui.expression.answers import draw_explanations, draw_notices, try_explanations
 from explorer.ui.expression.curve import draw_curve
 from explorer.ui.expression.graph_panel import draw_graph_panel
 from explorer.ui.expression.lesson import apply_lesson
@@ -25,7 +25,7 @@ with left:
     tools = toolbar.container(horizontal=True, gap="xsmall", width="content")
     more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
     run, lesson = apply_lesson(run_program(source, more), tools)
-    error_place = draw_remarks(run)
+    error_place = draw_notices(run)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)
 with right:

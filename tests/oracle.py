@@ -80,7 +80,7 @@ def compare(trace: Trace, plain: PlainRun, printed: bool = True) -> None:
             same(record.grad, tensor.grad, f"gradient of {name}")
         else:
             from_hook = plain.hooked.get((tensor.grad_fn, tensor.output_nr))
-            expected = tensor.grad if record.retains_grad else from_hook
+            expected = tensor.grad if record.autograd.retains_grad else from_hook
             same(record.grad, expected, f"gradient of {name}")
 
 

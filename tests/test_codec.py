@@ -12,7 +12,7 @@ pytestmark = pytest.mark.fast
 
 def test_trace_survives_json_with_nan_and_arrays():
     value = np.array([[1.0, np.nan], [np.inf, -0.0]], dtype=np.float32)
-    record = TensorRecord(0, "x", 1, (2, 2), "float32", True, True, False, None, value)
+    record = TensorRecord(0, "x", 1, (2, 2), "float32", True, True, value)
     step = BackwardStep("n0", "MulBackward0", (value,), (Flow("n1", 0, None),), saved={"k": 2})
     run = BackwardPass(1, 2, "backward", "z", (), (Edge("a", "b"),), "digraph {}", (step,))
     trace = Trace("x = 1", variables={"x": record, "n": [1, "a"]}, passes=(run,), pass_count=1)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from explorer.networks.error_messages import explain
 from explorer.networks.passes import Loss, one_pass, tensors_in
 from explorer.networks.records import LayerError, ModuleCall, Shapes, Structure
-from explorer.trace.colours import FILLS, LARGEST_VALUE, LINE, REMARK, RGB, TEXT
+from explorer.trace.colours import FAINT, FILLS, LARGEST_VALUE, LINE, RGB, TEXT
 from explorer.trace.recording.torchviz_graph import DrawnNode, draw_graph, walk_graph
 from explorer.trace.records import Edge, Node
 
@@ -218,7 +218,7 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
     lines = [
         "digraph {",
         '  graph [bgcolor="transparent" ranksep="0.2" nodesep="0.25" fontname="monospace"'
-        f' fontsize="10" fontcolor="{REMARK}"]',
+        f' fontsize="10" fontcolor="{FAINT}"]',
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
         f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.025" height="0.2"]',
         f'  edge [color="{LINE}" arrowsize="0.7"]',
@@ -277,7 +277,7 @@ def _label(node: FoldedNode) -> str:
     rows = [f"<B>{_text(node.name)}</B>"]
     shape = "" if node.output_shape is None else str(node.output_shape).replace(", ", "×")
     if node.type:
-        rows.append(f'<FONT COLOR="{REMARK}">{_text(f"{node.type} {shape}".strip())}</FONT>')
+        rows.append(f'<FONT COLOR="{FAINT}">{_text(f"{node.type} {shape}".strip())}</FONT>')
     facts = [
         f"{_short(node.params)} parameters" if node.params else "",
         f"{_short(node.macs)} MACs" if node.macs else "",

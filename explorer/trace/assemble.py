@@ -27,11 +27,13 @@ from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import (
     Array,
+    AutogradState,
     BackwardPass,
     BackwardStep,
     Edge,
     Flow,
     Node,
+    Origin,
     Plain,
     TensorRecord,
     Trace,
@@ -106,7 +108,7 @@ def _about_imports(run: Run[ProgramRecorder], trace: Trace) -> Iterator[str]:
 def _about_output(run: Run[ProgramRecorder], trace: Trace) -> Iterator[str]:
     """What the result of an expression means for backward, in sentences."""
     name = run.program.completed.output
-    if any(record.tangent is not None for record in trace.tensors):
+    if any(record.autograd.tangent is not None for record in trace.tensors):
         yield "Forward mode ran: the table shows the tangent of each tensor next to its value."
     if trace.needs_upstream and trace.passes:
         yield f"`{trace.needs_upstream}` has several elements: backward starts from their sum."
@@ -132,13 +134,10 @@ def _recorded(
     records = [_record(live, ids[live.number], analysis) for live in tensors]
     last = {id(live.tensor): record for live, record in zip(tensors, records, strict=True)}
     records = [
-        replace(record, changes=record.is_leaf and last[id(live.tensor)] is not record)
+        replace(record, changed_later=record.is_leaf and last[id(live.tensor)] is not record)
         for live, record in zip(tensors, records, strict=True)
     ]
     passes = [_assemble_pass(raw, recorder, ids, records) for raw in _shown_passes(recorder)]
-    if passes:
-        nodes = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
-        records = [replace(record, node=nodes.get(record.id)) for record in records]
     return Trace(
         source=source,
         output=recorder.output,
@@ -229,12 +228,11 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
     retained = tensor.retains_grad
     grad: CapturedValues | None
     if (live.is_leaf and live.requires_grad) or retained:
-        grad, origin = (None if tensor.grad is None else capture_values(tensor.grad)), ".grad"
+        grad, read_from = (None if tensor.grad is None else capture_values(tensor.grad)), ".grad"
     else:
-        grad, origin = live.grad, "hook"
+        grad, read_from = live.grad, "hook"
     array = None if grad is None else grad.array()
-    has_grad = origin == ".grad" and array is not None
-    why, term = ("", "") if has_grad else why_none(live, analysis)
+    has_grad = read_from == ".grad" and array is not None
     return TensorRecord(
         id=index,
         name=live.name,
@@ -243,23 +241,26 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
         dtype=str(tensor.dtype).removeprefix("torch."),
         requires_grad=live.requires_grad,
         is_leaf=live.is_leaf,
-        retains_grad=retained,
-        grad_fn=None if live.grad_fn is None else type(live.grad_fn).__name__,
         value=live.captured.array(),
-        tangent=None if live.tangent is None else live.tangent.array(),
-        is_inference=tensor.is_inference(),
         grad=array,
-        grad_from=origin if array is not None else None,
-        version=max(live.version, 0),
+        grad_from=read_from if array is not None else None,
+        why_none=None if has_grad else why_none(live, analysis),
         named=live.named,
-        scope=live.scope,
-        visit=live.visit,
-        why_none=why,
         nbytes=min(tensor.numel() * tensor.element_size(), 2**63 - 1),
-        remark=live.remark or (analysis.recorder.scaling.remark_on(tensor) if live.is_leaf else ""),
-        visits=max(live.visit, analysis.recorder.run_counts[live.statement]),
-        module=analysis.recorder.module_name(live.module),
-        why_term=term,
+        note=live.note or (analysis.recorder.scaling.note_on(tensor) if live.is_leaf else ""),
+        origin=Origin(
+            scope=live.scope,
+            module=analysis.recorder.module_name(live.module),
+            visit=live.visit,
+            visits=max(live.visit, analysis.recorder.run_counts[live.statement]),
+        ),
+        autograd=AutogradState(
+            grad_fn=None if live.grad_fn is None else type(live.grad_fn).__name__,
+            retains_grad=retained,
+            version=max(live.version, 0),
+            is_inference=tensor.is_inference(),
+            tangent=None if live.tangent is None else live.tangent.array(),
+        ),
     )
 
 

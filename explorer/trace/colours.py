@@ -14,7 +14,7 @@ RGB = tuple[int, int, int]
 
 #: Text in a graph's boxes: normal, secondary, gradients, hooks. Lines: borders and edges, the
 #: selection.
-TEXT, REMARK, GRADIENT, HOOK = "#0f172a", "#64748b", "#b91c1c", "#6d28d9"
+TEXT, FAINT, GRADIENT, HOOK = "#0f172a", "#64748b", "#b91c1c", "#6d28d9"
 LINE, SELECTED = "#94a3b8", "#2460e6"
 #: The fill of each kind of node.
 FILLS = {

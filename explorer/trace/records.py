@@ -52,23 +52,57 @@ Plain = None | bool | int | float | str | Array | list["Plain"] | dict[str, "Pla
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The run of a statement in which a tensor was computed.
+
+    It was run number `visit` of `visits`: in a loop, the tensors of iteration k are those with
+    `visits == 1` or `visit == k` (the first three iterations and the last are recorded).
+    `scope` is the function that the statement is in ("Net.forward"), `module` the path of the
+    innermost module whose call computed the tensor ("net.fc"); both may be empty.
+    """
+
+    scope: str = ""
+    module: str = ""
+    visit: int = 1
+    visits: int = 1
+
+
+@dataclass(frozen=True)
+class AutogradState:
+    """What autograd keeps with a tensor, besides `requires_grad`, `is_leaf` and `.grad`.
+
+    `grad_fn` is the name of the node that its gradient is passed to ("MulBackward0"), `version` the
+    number of changes in place, `tangent` the directional derivative that it carried in forward
+    mode, if it did. `is_inference` says that it was made in inference mode, where autograd keeps
+    nothing.
+    """
+
+    grad_fn: str | None = None
+    retains_grad: bool = False
+    version: int = 0
+    is_inference: bool = False
+    tangent: Array | None = None
+
+
+@dataclass(frozen=True)
+class WhyNone:
+    """Why `.grad` is None, in a few sentences, and the key of a glossary term that explains it."""
+
+    text: str
+    term: str = ""
+
+
+@dataclass(frozen=True)
 class TensorRecord:
     """One tensor of the program, as it was after its line had run; an input has no line.
 
     `name` is its name in the program ("y", "net.0.weight", "params[1]"), or the source text of
     an expression without a name (`named` is then False). `grad` is `.grad` at the end for leaves
     and for tensors with retain_grad, otherwise the last gradient that a hook received;
-    `grad_from` says which. `nbytes` is the memory used by the tensor's elements.
-
-    `visit` counts how often the statement had run by then and `visits` how often it ran in all:
-    in a loop, the tensors of iteration k are those with `visits == 1` or `visit == k` (the first
-    three iterations and the last are recorded). `module` is the path of the innermost module
-    whose call computed it ("net.fc"). `why_none` explains why `.grad` is None, where it is;
-    `why_term` is the key of the glossary term that explains this. `tangent` is the directional
-    derivative that it carried in forward mode, if it did; `is_inference` says that it was made in
-    inference mode, where autograd keeps nothing. `remark` says in a few words what else matters:
-    "scaled by 65536", "computed again in backward, by checkpoint". A leaf whose values are changed
-    has a record for each of them; all but the last are those that `changes` is True for.
+    `grad_from` says which, and `why_none` why `.grad` is None, where it is. `nbytes` is the memory
+    used by the tensor's elements. `note` says in a few words what else matters: "scaled by 65536",
+    "computed again in backward, by checkpoint". A leaf whose values are changed has a record for
+    each of them; `changed_later` is True for all but the last.
     """
 
     id: int
@@ -78,25 +112,16 @@ class TensorRecord:
     dtype: str
     requires_grad: bool
     is_leaf: bool
-    retains_grad: bool
-    grad_fn: str | None
     value: Array | None
     grad: Array | None = None
     grad_from: str | None = None
-    version: int = 0
+    why_none: WhyNone | None = None
     named: bool = True
-    scope: str = ""
-    visit: int = 1
-    why_none: str = ""
-    node: str | None = None
     nbytes: int = 0
-    visits: int = 1
-    module: str = ""
-    why_term: str = ""
-    tangent: Array | None = None
-    is_inference: bool = False
-    remark: str = ""
-    changes: bool = False
+    note: str = ""
+    changed_later: bool = False
+    origin: Origin = Origin()
+    autograd: AutogradState = AutogradState()
 
     @property
     def grad_note(self) -> str:

@@ -66,11 +66,11 @@ def _recorded_variables(trace: Trace) -> dict[tuple[int, str], set[str]]:
     for record in trace.tensors:
         if record.named:
             name = record.name
-            if record.scope:  # "forward.h_2": the second call's h
-                name = name.removeprefix(record.scope.split(".")[-1] + ".")
+            if record.origin.scope:  # "forward.h_2": the second call's h
+                name = name.removeprefix(record.origin.scope.split(".")[-1] + ".")
                 name = re.sub(r"_\d+$", "", name)
             if variable := _ROOT.match(name):
-                variables[record.line or 0, record.scope].add(variable[0])
+                variables[record.line or 0, record.origin.scope].add(variable[0])
     return variables
 
 

@@ -41,7 +41,7 @@ def split(trace: Trace) -> Parts | None:
     # By the line as typed, that of the completed program.
     lines = {completed.line(line): line for line in range(1, source.count("\n") + 2)}
     before, inside, last = _around(tree.body, replace(backward, line=lines.get(backward.line)))
-    computed = {lines[t.line] for t in trace.tensors if t.grad_fn and t.line in lines}
+    computed = {lines[t.line] for t in trace.tensors if t.autograd.grad_fn and t.line in lines}
     setup = list(before)
     loss: list[ast.stmt] = []
     tainted: set[str] = set()

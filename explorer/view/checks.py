@@ -93,8 +93,11 @@ def compare_captures(hooked: Trace, retained: Trace) -> CaptureComparison:
     """Compare the traces of one program run with hooks and with retain_grad."""
     requested = [t for t in retained.tensors if t.grad_from == ".grad" and not t.is_leaf]
     # An in-place change makes a new record of one tensor, which has one .grad.
-    one_each = {(t.name, t.scope, t.line if t.version == 0 else 0, t.visit): t for t in requested}
-    tensors = tuple(t for t in one_each.values() if t.version == 0)
+    one_each = {
+        (t.name, t.origin.scope, 0 if t.autograd.version else t.line, t.origin.visit): t
+        for t in requested
+    }
+    tensors = tuple(t for t in one_each.values() if t.autograd.version == 0)
     by_id = {t.id: t for t in hooked.tensors}
     pairs = [(by_id[t.id], t) for t in retained.tensors if t.id in by_id]
     differ = tuple((a, b) for a, b in pairs if not _equal(a.grad, b.grad))
@@ -145,7 +148,7 @@ def _differences(comparison: CaptureComparison) -> str:
     if not comparison.differ:
         return '<div class="ax-note">Both ways give the same gradients for this program.</div>'
     lines = "".join(
-        f"<div><b>{escape(a.name)}</b>, {a.place}, version {a.version}: "
+        f"<div><b>{escape(a.name)}</b>, {a.place}, version {a.autograd.version}: "
         f"a hook read <code>{escape(values.text(a.grad))}</code>, retain_grad holds "
         f"<code>{escape(values.text(b.grad))}</code></div>"
         for a, b in comparison.differ[:8]

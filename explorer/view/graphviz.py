@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from explorer import limits
-from explorer.trace.colours import GRADIENT, HOOK, REMARK
+from explorer.trace.colours import FAINT, GRADIENT, HOOK
 
 try:
     import resource
@@ -57,7 +57,7 @@ _ATTRIBUTES = frozenset(
 _SIZE = re.compile(rb'<svg width="(\d+)pt" height="(\d+)pt"')
 _SVG = "{http://www.w3.org/2000/svg}"
 #: The library's text colours become classes, for which the page has a colour in each theme.
-_WORDS = {REMARK: "remark", GRADIENT: "gradient", HOOK: "hook"}
+_WORDS = {FAINT: "faint", GRADIENT: "gradient", HOOK: "hook"}
 
 
 def available() -> bool:

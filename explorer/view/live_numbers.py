@@ -58,7 +58,7 @@ def line_ends(trace: Trace, named: bool) -> dict[int, str]:
     ends = {line: _one_line(_GRAD_FN.sub("", text).split("\n")) for line, text in trace.echo}
     if named:
         for tensor in trace.tensors:
-            if tensor.line and tensor.named and not tensor.scope:
+            if tensor.line and tensor.named and not tensor.origin.scope:
                 end = _one_line(array_lines(tensor.value))
                 if grad := array_lines(tensor.grad):
                     end += f" · grad {_one_line(grad)} {tensor.grad_note}".rstrip()

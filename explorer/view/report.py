@@ -12,15 +12,15 @@ from html import escape
 
 from explorer import limits
 from explorer.program import ProgramError
-from explorer.trace.colours import GRADIENT, HOOK, INK, PAPER, REMARK, SECONDARY
+from explorer.trace.colours import FAINT, GRADIENT, HOOK, INK, PAPER, SECONDARY
 from explorer.trace.explain.order import can_be_tried
 from explorer.trace.records import Answer, TensorRecord, Trace
 from explorer.trace.text import array_lines, shape_text, shortened
 from explorer.view import graphviz
 from explorer.view.fix import changed_lines
 
-_COLOURS = {"remark": REMARK, "gradient": GRADIENT, "hook": HOOK}
-_WORD = re.compile(r'class="(remark|gradient|hook)"')
+_COLOURS = {"faint": FAINT, "gradient": GRADIENT, "hook": HOOK}
+_WORD = re.compile(r'class="(faint|gradient|hook)"')
 _SIZE = re.compile(r'<svg width="(\d+)pt" height="(\d+)pt"')
 _CELL = 'style="text-align:left;vertical-align:top;padding:2px 12px 2px 0;white-space:pre"'
 _COLUMNS = ("Tensor", "Line", "Shape", "grad_fn", "Value", "Gradient")
@@ -81,10 +81,18 @@ def _table(tensors: Sequence[TensorRecord]) -> Iterable[str]:
 
 
 def _row(record: TensorRecord) -> str:
-    gradient = "\n".join(array_lines(record.grad)) or f"None. {record.why_none}".rstrip(". ")
+    why = record.why_none.text if record.why_none else ""
+    gradient = "\n".join(array_lines(record.grad)) or f"None. {why}".rstrip(". ")
     line = str(record.line or "input")
     value = "\n".join(array_lines(record.value))
-    cells = (record.name, line, shape_text(record.shape), record.grad_fn or "", value, gradient)
+    cells = (
+        record.name,
+        line,
+        shape_text(record.shape),
+        record.autograd.grad_fn or "",
+        value,
+        gradient,
+    )
     return f"<tr>{''.join(f'<td {_CELL}>{escape(cell)}</td>' for cell in cells)}</tr>"
 
 

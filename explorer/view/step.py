@@ -118,10 +118,10 @@ def step_html(picked: Selection, shown: BackwardPass | None) -> str:
 def _unstepped(picked: Selection, shown: BackwardPass) -> str:
     if picked.node is not None or picked.tensor is not None:
         thing = picked.tensor.name if picked.tensor else picked.node.name if picked.node else ""
-        why = picked.tensor.why_none if picked.tensor else ""
-        term = optional_term_link(picked.tensor.why_term) if picked.tensor else ""
+        reason = picked.tensor.why_none if picked.tensor else None
+        why = f"{escape(reason.text)} {optional_term_link(reason.term)}" if reason else ""
         none = "no recorded step" if _left_out(shown) else "no step"
-        return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)} {term}"
+        return f"<b>{escape(thing)}</b> has {none} in this backward pass. {why}"
     return (
         f"{term_link('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
         f"{pluralize(shown.step_count, 'node')}, each only after everything that depends on it. "

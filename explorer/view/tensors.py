@@ -13,6 +13,7 @@ import numpy as np
 from explorer import limits
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.trace.proof.symptoms import is_equal
+from explorer.trace.records import WhyNone
 from explorer.trace.text import number, shape_text
 from explorer.view import events, heatmap, values
 from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
@@ -71,33 +72,33 @@ def _with_own_gradients(
 ) -> Iterator[TensorRecord]:
     earlier: dict[tuple[str, str], list[Array]] = defaultdict(list)
     for record in tensors:
-        grad, key = left.get(record.id), (record.name, record.scope)
-        if record.changes and grad is not None:
+        grad, key = left.get(record.id), (record.name, record.origin.scope)
+        if record.changed_later and grad is not None:
             earlier[key].append(grad)
         is_another = record.grad is not None and record.grad_from == ".grad"
-        if record.changes and record.requires_grad and (is_another or grad is not None):
-            found = {"grad_from": ".grad", "why_none": ""}
-            none = {
-                "grad_from": None,
-                "why_none": f"No backward that is recorded went through this value of "
-                f"{record.name}. What .grad is at the end stands with its last value.",
-            }
-            yield replace(record, grad=grad, why_term="", **(none if grad is None else found))
+        if record.changed_later and record.requires_grad and (is_another or grad is not None):
+            if grad is not None:
+                yield replace(record, grad=grad, grad_from=".grad", why_none=None)
+                continue
+            why = WhyNone(
+                f"No backward that is recorded went through this value of {record.name}. "
+                "What .grad is at the end stands with its last value."
+            )
+            yield replace(record, grad=None, grad_from=None, why_none=why)
         elif grad is None and any(is_equal(record.grad, other) for other in earlier[key]):
-            remark = record.remark or "changed since backward filled .grad"
-            yield replace(record, remark=remark)
+            yield replace(record, note=record.note or "changed since backward filled .grad")
         else:
             yield record
 
 
 def in_loop(tensors: Sequence[TensorRecord]) -> bool:
     """Whether any line ran more than once: then there is a column that tells its runs apart."""
-    return any(record.visits > 1 for record in tensors)
+    return any(record.origin.visits > 1 for record in tensors)
 
 
 def has_tangents(tensors: Sequence[TensorRecord]) -> bool:
     """Whether any tensor carried a tangent: then there is a column for them."""
-    return any(record.tangent is not None for record in tensors)
+    return any(record.autograd.tangent is not None for record in tensors)
 
 
 def tensor_columns(tensors: Sequence[TensorRecord]) -> tuple[Column, ...]:
@@ -122,30 +123,32 @@ def tensor_rows(
 
 
 def _tensor_row(record: TensorRecord, hidden: bool, titles: set[str], step: int | None) -> Row:
+    origin, state = record.origin, record.autograd
     start = (
         record.name,
         str(record.line or "input"),
-        *([f"{record.visit:,}" if record.visits > 1 else ""] if "Iteration" in titles else []),
+        *([f"{origin.visit:,}" if origin.visits > 1 else ""] if "Iteration" in titles else []),
         shape_text(record.shape),
-        "inference tensor" if record.is_inference else str(record.requires_grad),
+        "inference tensor" if state.is_inference else str(record.requires_grad),
         str(record.is_leaf),
-        record.grad_fn or "None",
+        state.grad_fn or "None",
         _array(record.value),
-        *([_array(record.tangent) if record.tangent is not None else ""] * ("Tangent" in titles)),
+        *([_array(state.tangent) if state.tangent is not None else ""] * ("Tangent" in titles)),
     )
     leaf = record.is_leaf and record.requires_grad
     kind = "leaf" if leaf else "" if record.named else "unnamed"
-    row = Row(record.id, (), _remark(record), kind, tensor=record.id, line=record.line or None)
+    row = Row(record.id, (), _note(record), kind, tensor=record.id, line=record.line or None)
     if hidden:
         return replace(row, cells=(*start, "?", ""))
     if step is not None:
         note = f"{row.note} It arrives at step {step:,}.".strip()
         return replace(row, cells=(*start, "not yet"), note=note)
+    reason = record.why_none
     if record.grad is None:
-        term = record.why_term if record.why_term in GLOSSARY else ""
-        note = f"{row.note} {record.why_none}".strip()
+        term = reason.term if reason is not None and reason.term in GLOSSARY else ""
+        note = f"{row.note} {reason.text if reason else ''}".strip()
         return replace(row, cells=(*start, "None"), note=note, term=term)
-    why = f".grad is None: {record.why_none}" if record.why_none else ""
+    why = f".grad is None: {reason.text}" if reason else ""
     note = " ".join(filter(None, (row.note, why)))
     source = record.grad_from or ""
     term = "hook" if source == "hook" else ""
@@ -155,9 +158,9 @@ def _tensor_row(record: TensorRecord, hidden: bool, titles: set[str], step: int 
     return replace(row, cells=cells, note=note, term=term)
 
 
-def _remark(record: TensorRecord) -> str:
-    """The remark on a tensor as a sentence."""
-    return f"{record.remark[:1].upper()}{record.remark[1:]}." if record.remark else ""
+def _note(record: TensorRecord) -> str:
+    """The note on a tensor as a sentence."""
+    return f"{record.note[:1].upper()}{record.note[1:]}." if record.note else ""
 
 
 def _array(array: Array | None) -> str:
@@ -169,12 +172,12 @@ def facts(record: TensorRecord) -> str:
     parts = [
         f"{shape_text(record.shape)} {record.dtype.removeprefix('torch.')}",
         f"{record.nbytes:,} bytes",
-        term_link("version", f"version {record.version}"),
+        term_link("version", f"version {record.autograd.version}"),
         record.place,
     ]
-    if record.module:
-        parts.append(f"in {record.module}")
-    if record.is_inference:
+    if record.origin.module:
+        parts.append(f"in {record.origin.module}")
+    if record.autograd.is_inference:
         parts.append(term_link("inference-tensor", "inference tensor"))
     line = " · ".join(map(html, parts))
     return f'<div class="ax-step"><b>{escape(record.name)}</b> {line}</div>'
@@ -183,8 +186,8 @@ def facts(record: TensorRecord) -> str:
 def detail(trace: Trace, record: TensorRecord) -> tuple[str, str, str]:
     """One tensor as three pieces of markup: its value, its gradient, and what happened to it."""
     value = array_html("Value", record.value)
-    if record.tangent is not None:  # in forward mode
-        value += array_html(html(term_link("tangent", "Tangent")), record.tangent)
+    if record.autograd.tangent is not None:  # in forward mode
+        value += array_html(html(term_link("tangent", "Tangent")), record.autograd.tangent)
     return value, array_html(_gradient_title(record), record.grad), _history(trace, record)
 
 
@@ -195,13 +198,16 @@ def _gradient_title(record: TensorRecord) -> Html:
 
 def versions(trace: Trace, record: TensorRecord) -> list[TensorRecord]:
     """All records of that name: earlier and later values, and runs of a loop."""
-    return [t for t in trace.tensors if t.name == record.name and t.scope == record.scope]
+    return [
+        t for t in trace.tensors if (t.name, t.origin.scope) == (record.name, record.origin.scope)
+    ]
 
 
 def moment(record: TensorRecord) -> str:
     """Which of the records of one name it is."""
-    run = f", iteration {record.visit} of {record.visits}" if record.visits > 1 else ""
-    return f"{record.place}{run}, version {record.version}"
+    origin = record.origin
+    run = f", iteration {origin.visit} of {origin.visits}" if origin.visits > 1 else ""
+    return f"{record.place}{run}, version {record.autograd.version}"
 
 
 def array_html(title: str, array: Array | None) -> str:
@@ -259,7 +265,7 @@ def bars(summary: Summary) -> str:
 def _history(trace: Trace, record: TensorRecord) -> str:
     why = ""
     if record.why_none:
-        reason = f"{escape(record.why_none)} {optional_term_link(record.why_term)}"
+        reason = f"{escape(record.why_none.text)} {optional_term_link(record.why_none.term)}"
         why = f'<div class="ax-from">.grad is None: {reason}</div>'
     own = events.of(trace, record.name)[:_EVENTS]
     listed = events.events_html(own) if own else ""

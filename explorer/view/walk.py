@@ -85,8 +85,8 @@ def awaited(
     found = {}
     for record in records:
         place = of_tensor.get(record.id)
-        if place is None and record.visits == 1:
-            place = of_line.get((record.line, record.grad_fn or ""))
+        if place is None and record.origin.visits == 1:
+            place = of_line.get((record.line, record.autograd.grad_fn or ""))
         if place is not None and place > picked.step and record.grad is not None:
             found[record.id] = shown.steps[place].number
     return found

@@ -68,7 +68,7 @@ def _tensor(record: TensorRecord) -> list[Any]:
     kept = [record.name, record.line, list(record.shape), record.dtype, _array(record.value)]
     if record.grad is not None:
         kept += [_array(record.grad), record.grad_from]
-    return kept + ([record.why_none] if record.why_none else [])
+    return kept + ([record.why_none.text] if record.why_none else [])
 
 
 def _variable(value: Any) -> Any:

@@ -145,7 +145,7 @@ def test_an_expression_has_the_gradients_of_plain_pytorch(source):
     for name, gradient in zip(trace.inputs, gradients, strict=True):
         record = trace.variables[name]
         assert record.line is None
-        assert record.visits == 1
+        assert record.origin.visits == 1
         close(record.grad, gradient.numpy())
         assert np.any(record.grad) or source == "softmax(x)", "the default is no special case"
     check_completed(trace)

@@ -37,7 +37,7 @@ def test_b_the_gradient_of_a_non_leaf_is_none():
     trace = run(source)
     assert trace.output == "None\n"
     y = trace.variables["y"]
-    assert (y.is_leaf, y.retains_grad, y.grad_from) == (False, False, "hook")
+    assert (y.is_leaf, y.autograd.retains_grad, y.grad_from) == (False, False, "hook")
     assert np.array_equal(y.grad, [3, 4])
     np.testing.assert_allclose(trace.variables["x"].value, [0.997, 1.996], rtol=1e-6)
 
@@ -84,5 +84,5 @@ def test_e_linear_regression():
     assert trace.variables["mean"].value == trace.variables["loss"].value
     assert [step.name for step in shown.steps][:2] == ["MeanBackward0", "SumBackward0"]
     without = run(E.replace("y.view(y_hat.size())", "y"))
-    growing = next(t for t in without.tensors if t.grad_fn == "SubBackward0")
+    growing = next(t for t in without.tensors if t.autograd.grad_fn == "SubBackward0")
     assert growing.shape == (10, 10)

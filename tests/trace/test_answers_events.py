@@ -83,14 +83,14 @@ def test_many_events_keep_the_first_and_the_last():
 def test_iterations_can_be_selected():
     trace = run(LOOP)
     losses = [t for t in trace.tensors if t.name == "loss"]
-    assert [t.visit for t in losses] == [1, 2, 3, 7]
-    assert {t.visits for t in losses} == {7}
-    third = {t.name for t in trace.tensors if t.visits > 1 and t.visit == 3}
+    assert [t.origin.visit for t in losses] == [1, 2, 3, 7]
+    assert {t.origin.visits for t in losses} == {7}
+    third = {t.name for t in trace.tensors if t.origin.visits > 1 and t.origin.visit == 3}
     assert {"doubled", "loss"} <= third
     w = torch.tensor([1.0, -2.0], requires_grad=True)
     for k in range(7):
         loss = ((2 * w) ** 2).sum()
-        (record,) = [t for t in losses if t.visit == k + 1] or [None]
+        (record,) = [t for t in losses if t.origin.visit == k + 1] or [None]
         if record is not None:
             assert float(record.value) == pytest.approx(float(loss.detach()), rel=1e-5)
         (grad,) = torch.autograd.grad(loss, w)

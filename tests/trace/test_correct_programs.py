@@ -143,8 +143,8 @@ def test_what_a_device_block_in_a_long_loop_does_is_recorded() -> None:
         "            total = total + z\ntotal.backward()\n"
     )
     last = [record for record in trace.tensors if record.name == "doubled"][-1]
-    assert last.visit == 200
-    assert "never used" not in last.why_none
+    assert last.origin.visit == 200
+    assert "never used" not in last.why_none.text
 
 
 def test_variables_give_the_values_of_tensors_in_tuples_lists_and_dicts() -> None:

@@ -45,4 +45,4 @@ def test_what_a_loop_asks_for_belongs_to_its_line() -> None:
     )
     batches = [record for record in trace.tensors if record.name == "batch"]
     assert [record.line for record in batches] == [6, 6, 6]
-    assert all("cut" not in (record.why_none or "") for record in batches)
+    assert all("cut" not in (record.why_none.text if record.why_none else "") for record in batches)

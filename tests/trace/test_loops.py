@@ -254,7 +254,8 @@ def shown(trace: Trace) -> set[str]:
     """Each tensor and each gradient that is shown, with its line and turn; that of a leaf is the
     one in which it was seen first with this value."""
     tensors = [
-        [r.line, 0 if r.is_leaf else r.visit, r.shape, r.value, r.grad] for r in trace.tensors
+        [r.line, 0 if r.is_leaf else r.origin.visit, r.shape, r.value, r.grad]
+        for r in trace.tensors
     ]
     passes = [[p.number, p.line, [s.grads_in for s in p.steps]] for p in trace.passes]
     return {json.dumps(to_plain(fact)) for fact in [*tensors, *passes]}
@@ -396,7 +397,9 @@ def test_a_long_loop_of_unknown_length_runs_once(recorders: list[ProgramRecorder
     numbers = [p.number for p in trace.passes]
     assert numbers[:3] == [1, 2, 3]
     assert 0.95 * turns <= numbers[3] <= turns
-    assert trace.variables["w"].visits == turns  # the value is that of the end, whatever is shown
+    assert (
+        trace.variables["w"].origin.visits == turns
+    )  # the value is that of the end, whatever is shown
     assert len(recorders[0].pass_lines) == limits.MOST_PASS_LINES
     chosen = run(trace.source, iteration=turns)
     assert [p.number for p in chosen.passes] == [1, 2, 3, turns]
@@ -408,7 +411,7 @@ def test_a_library_that_calls_a_function_many_times() -> None:
     text = f"{calls}h = reduce(f, range(3000), torch.ones(2, requires_grad=True))\n"
     trace = run(f"{text}h.sum().backward()\n")
     assert trace.error is None
-    assert len({r.visit for r in trace.tensors if r.line == 4}) < 10
+    assert len({r.origin.visit for r in trace.tensors if r.line == 4}) < 10
     assert trace.passes[0].step_count > 3000
 
 

@@ -138,7 +138,7 @@ def test_of_a_tensor_only_its_own_changes_are_told() -> None:
 def test_versions_are_all_runs_of_a_name() -> None:
     trace = explorer.run(SOURCES["loop"])
     loss = next(t for t in trace.tensors if t.name == "loss")
-    assert [t.visit for t in tensors.versions(trace, loss)] == [1, 2, 3, 5]
+    assert [t.origin.visit for t in tensors.versions(trace, loss)] == [1, 2, 3, 5]
 
 
 def test_a_large_tensor_has_a_picture_and_bars() -> None:

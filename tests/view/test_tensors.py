@@ -8,6 +8,7 @@ import pytest
 import explorer
 from explorer import limits
 from explorer.trace import TensorRecord
+from explorer.trace.records import AutogradState, WhyNone
 from explorer.view import tensors
 
 pytestmark = pytest.mark.fast
@@ -22,8 +23,6 @@ def record(number: int = 0, **changed: object) -> TensorRecord:
         "dtype": "float32",
         "requires_grad": True,
         "is_leaf": True,
-        "retains_grad": False,
-        "grad_fn": None,
         "value": np.ones(1),
     }
     return TensorRecord(**(plain | changed))  # type: ignore[arg-type]
@@ -39,7 +38,7 @@ def test_a_gradient_says_where_it_was_seen() -> None:
 
 
 def test_a_tangent_has_a_column_only_where_there_is_one() -> None:
-    plain, dual = record(), record(1, tangent=np.array([3.0]))
+    plain, dual = record(), record(1, autograd=AutogradState(tangent=np.array([3.0])))
     titles = [c.title for c in tensors.tensor_columns([plain, dual])]
     place = titles.index("Tangent")
     assert titles[place - 1] == "Value"
@@ -49,18 +48,20 @@ def test_a_tangent_has_a_column_only_where_there_is_one() -> None:
 
 
 def test_an_inference_tensor_is_marked() -> None:
-    (row,) = tensors.tensor_rows([record(requires_grad=False, is_inference=True)])
+    (row,) = tensors.tensor_rows(
+        [record(requires_grad=False, autograd=AutogradState(is_inference=True))]
+    )
     assert "inference tensor" in row.cells
 
 
 def test_a_none_says_why() -> None:
-    (row,) = tensors.tensor_rows([record(why_none="It was never used.")])
+    (row,) = tensors.tensor_rows([record(why_none=WhyNone("It was never used."))])
     assert row.cells[-1] == "None"
     assert row.note == "It was never used."
 
 
 def test_a_gradient_from_a_hook_says_why_grad_is_none() -> None:
-    seen = record(is_leaf=False, grad=np.ones(1), grad_from="hook", why_none="No leaf.")
+    seen = record(is_leaf=False, grad=np.ones(1), grad_from="hook", why_none=WhyNone("No leaf."))
     (row,) = tensors.tensor_rows([seen])
     assert row.cells[-1] == "a hook"
     assert row.note == ".grad is None: No leaf."
@@ -108,7 +109,7 @@ def test_each_value_of_a_leaf_has_its_own_gradient(update: str) -> None:
     assert pairs == [(value, pytest.approx(2 * (value - 1))) for value, _ in pairs]
     last = shown[3]
     assert float(last.grad) == pytest.approx(pairs[2][1])
-    assert last.remark == "changed since backward filled .grad"
+    assert last.note == "changed since backward filled .grad"
 
 
 def test_a_value_that_no_backward_went_through_has_no_gradient() -> None:
@@ -118,8 +119,8 @@ def test_a_value_that_no_backward_went_through_has_no_gradient() -> None:
     )
     first, second = (t for t in tensors.shown_tensors(trace) if t.name == "w")
     assert first.grad is None
-    assert "No backward" in first.why_none
-    assert (float(second.grad), second.remark) == (6.0, "")
+    assert "No backward" in first.why_none.text
+    assert (float(second.grad), second.note) == (6.0, "")
 
 
 def test_what_grad_returns_is_not_missing_for_a_later_change() -> None:
@@ -128,7 +129,7 @@ def test_what_grad_returns_is_not_missing_for_a_later_change() -> None:
         "(g,) = torch.autograd.grad(w**2, w)\nwith torch.no_grad():\n    w -= 0.1 * g"
     )
     first, *_ = (t for t in tensors.shown_tensors(trace) if t.name == "w")
-    assert "returns gradients" in first.why_none
+    assert "returns gradients" in first.why_none.text
 
 
 @pytest.mark.parametrize("change", ["w -= 0.1 * w.grad", "w.fill_(7.0)"])
@@ -138,4 +139,4 @@ def test_a_value_that_came_after_backward_says_so(change: str) -> None:
         f"with torch.no_grad():\n    {change}"
     )
     *_, last = (t for t in tensors.shown_tensors(trace) if t.name == "w")
-    assert (float(last.grad), last.remark) == (4.0, "changed since backward filled .grad")
+    assert (float(last.grad), last.note) == (4.0, "changed since backward filled .grad")

@@ -13,17 +13,18 @@ from explorer.trace.recording.cuts import Cut
 from explorer.trace.recording.repetitions import CHECKED, FIRST_RUN, RECOMPUTED
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaves_of, nodes_behind
+from explorer.trace.records import WhyNone
 from explorer.trace.terms import GLOSSARY
 
 #: Operations that keep the numbers, and make a new tensor.
 _CONVERSIONS = {"to", "double", "float", "half", "cuda", "cpu", "reshape", "view", "clone"}
 
 
-def why_none(record: LiveTensor, analysis: RunAnalysis) -> tuple[str, str]:
-    """All reasons why `.grad` is None, in a few sentences; and the key of the first one's term."""
+def why_none(record: LiveTensor, analysis: RunAnalysis) -> WhyNone | None:
+    """All reasons why `.grad` is None, with the first one's term; None where none is known."""
     why = reasons(record, analysis)
     term = next((reason.key for reason in why if reason.key in GLOSSARY), "")
-    return " ".join(reason.text for reason in why), term
+    return WhyNone(" ".join(reason.text for reason in why), term) if why else None
 
 
 def reasons(record: LiveTensor, analysis: RunAnalysis) -> list[Reason]:
@@ -32,11 +33,11 @@ def reasons(record: LiveTensor, analysis: RunAnalysis) -> list[Reason]:
         return [_integers()]
     if not record.requires_grad:
         return list(_not_required(record, analysis))
-    if record.remark == RECOMPUTED:
+    if record.note == RECOMPUTED:
         return [
             Reason("checkpoint", "checkpoint computed it again, because backward needs its value.")
         ]
-    if record.remark.startswith(CHECKED):
+    if record.note.startswith(CHECKED):
         return [Reason("check", "gradcheck computed it, to compare gradients with slopes.")]
     if id(record.tensor) in analysis.recorder.repetitions.averaged:
         return [Reason("averaged", "It is an average of other weights, and has no gradient.")]
@@ -54,7 +55,7 @@ def _integers() -> Reason:
 
 
 def _not_required(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
-    if record.remark == FIRST_RUN:
+    if record.note == FIRST_RUN:
         yield Reason("checkpoint", "checkpoint keeps no graph here: backward computes it again.")
         return
     if record.line in analysis.updates:

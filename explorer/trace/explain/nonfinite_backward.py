@@ -16,7 +16,11 @@ from explorer.trace.explain.expressions import (
     operations_for,
     same_operation,
 )
-from explorer.trace.explain.nonfinite_backward_cures import CHOOSERS, Origin, backward_cures
+from explorer.trace.explain.nonfinite_backward_cures import (
+    CHOOSERS,
+    NonfiniteOrigin,
+    backward_cures,
+)
 from explorer.trace.explain.nonfinite_causes import BACKWARD, backward_cause
 from explorer.trace.explain.nonfinite_cures import from_the_start
 from explorer.trace.explain.nonfinite_origin import inputs_of, reason_of, walk_back
@@ -72,7 +76,7 @@ def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[tuple[Any, Ans
     )
 
 
-def _origins(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Origin]:
+def _origins(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[NonfiniteOrigin]:
     owners = owners_of(raw_pass, analysis)
     users: dict[Any, list[Any]] = {}
     for node in raw_pass.functions:
@@ -95,7 +99,7 @@ def _origins(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Origin]:
             if slope is None or is_smooth or not isinstance(array, np.ndarray):
                 continue
             if bool(np.any(slope.holds(array))):
-                yield Origin(node, step, owners.get(node), slope, None, chooser)
+                yield NonfiniteOrigin(node, step, owners.get(node), slope, None, chooser)
             continue
         kept = bad_out[0].array() if bad_out[0] is not None else None
         cause = None
@@ -106,7 +110,7 @@ def _origins(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Origin]:
         slope, here = cause if cause is not None else (None, None)
         live = owners.get(node)
         value = _bad_value(live, analysis) if slope is None and live is not None else None
-        yield Origin(node, step, live, slope, here, chooser, value)
+        yield NonfiniteOrigin(node, step, live, slope, here, chooser, value)
         count += 1
         if count == MOST_ORIGINS:
             return
@@ -172,7 +176,7 @@ def _array(captures: list[CapturedValues | None], *, is_bad: bool = False) -> np
 # -- sentences ----------------------------------------------------------------------------------
 
 
-def _text(origin: Origin, spoiled: Spoiled, analysis: RunAnalysis) -> str:
+def _text(origin: NonfiniteOrigin, spoiled: Spoiled, analysis: RunAnalysis) -> str:
     live, slope = origin.live, origin.slope
     place = f"line {origin.line}" if origin.line else "backward"
     name = live.name if live is not None else type(origin.node).__name__
@@ -194,7 +198,7 @@ def _text(origin: Origin, spoiled: Spoiled, analysis: RunAnalysis) -> str:
     return text + _arrives(origin, "∞") + spoiled.sentence()
 
 
-def _rest(origins: list[Origin], own: Spoiled, spoiled: Spoiled) -> str:
+def _rest(origins: list[NonfiniteOrigin], own: Spoiled, spoiled: Spoiled) -> str:
     """Where the gradients get it from that the first operation does not reach."""
     names = [f"{name}.grad" for name in spoiled.gradients if name not in own.gradients]
     lines = sorted({o.line for o in origins[1:] if o.line and o.line != origins[0].line})
@@ -214,7 +218,7 @@ def _has_equal_values(step: RawStep) -> bool:
     return False
 
 
-def _arrives(origin: Origin, factor: str) -> str:
+def _arrives(origin: NonfiniteOrigin, factor: str) -> str:
     """Why a gradient of 0 becomes NaN all the same."""
     if origin.chooser is None:
         return ""
@@ -224,7 +228,7 @@ def _arrives(origin: Origin, factor: str) -> str:
     return f"{start} gradient of 0 arrives, and 0 · {factor} is NaN."
 
 
-def _value_text(origin: Origin, analysis: RunAnalysis) -> str:
+def _value_text(origin: NonfiniteOrigin, analysis: RunAnalysis) -> str:
     """A value that is not finite, on which the result does not depend, but a slope does."""
     assert origin.value is not None
     first = walk_back(origin.value, analysis)
@@ -248,7 +252,7 @@ def _name_of(live: LiveTensor, analysis: RunAnalysis) -> str:
     return found[0].name if found else ""
 
 
-def _operand_text(origin: Origin) -> str:
+def _operand_text(origin: NonfiniteOrigin) -> str:
     """At which value of which tensor the slope is not finite."""
     live, slope = origin.live, origin.slope
     assert slope is not None
@@ -269,7 +273,7 @@ def _position(live: LiveTensor) -> int:
     return -1 if is_quotient else 0
 
 
-def _names(origin: Origin) -> tuple[str, ...]:
+def _names(origin: NonfiniteOrigin) -> tuple[str, ...]:
     live = origin.live
     if live is None:
         return ()

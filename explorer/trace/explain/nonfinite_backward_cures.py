@@ -46,7 +46,7 @@ INSIDE = "Make the input safe before the operation, with torch.where inside it: 
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class NonfiniteOrigin:
     """A node that turns finite gradients into NaN or infinity.
 
     `live` is the result of the operation that the node belongs to; `slope` says why, and `here`
@@ -71,7 +71,7 @@ class Origin:
 
 
 def backward_cures(
-    origins: list[Origin], analysis: RunAnalysis
+    origins: list[NonfiniteOrigin], analysis: RunAnalysis
 ) -> Iterator[tuple[str, str | None]]:
     """Changes that remove all origins: the operand made safe where the branch is not taken, or
     kept away from the value altogether."""
@@ -106,7 +106,9 @@ def backward_cures(
                 yield said[0], draft.changed()
 
 
-def _value_cures(origin: Origin, analysis: RunAnalysis) -> Iterator[tuple[str, str | None]]:
+def _value_cures(
+    origin: NonfiniteOrigin, analysis: RunAnalysis
+) -> Iterator[tuple[str, str | None]]:
     """The value made finite: where the branch is taken only, or at all."""
     assert origin.value is not None
     first = walk_back(origin.value, analysis)
@@ -125,7 +127,7 @@ def _value_cures(origin: Origin, analysis: RunAnalysis) -> Iterator[tuple[str, s
     yield from forward_cures(first, inputs, analysis)
 
 
-def _is_by_hand(origins: list[Origin]) -> bool:
+def _is_by_hand(origins: list[NonfiniteOrigin]) -> bool:
     """Whether an infinite exponential meets an operation that is no choice between branches."""
     return any(
         o.slope is not None
@@ -135,7 +137,7 @@ def _is_by_hand(origins: list[Origin]) -> bool:
     )
 
 
-def _place_of(draft: Draft, origin: Origin, candidate: int) -> Operation | None:
+def _place_of(draft: Draft, origin: NonfiniteOrigin, candidate: int) -> Operation | None:
     if origin.live is None:
         return None
     places = operations_for(draft, origin.live)
@@ -143,7 +145,7 @@ def _place_of(draft: Draft, origin: Origin, candidate: int) -> Operation | None:
 
 
 def _edit(
-    draft: Draft, origin: Origin, place: Operation, is_inside: bool, analysis: RunAnalysis
+    draft: Draft, origin: NonfiniteOrigin, place: Operation, is_inside: bool, analysis: RunAnalysis
 ) -> str:
     assert origin.slope is not None
     operand = place.operands[-1 if place.name in ("div", "reciprocal") else 0]
@@ -171,7 +173,7 @@ def _needs(draft: Draft, place: Operation) -> bool:
     return place.name in ("div", "pow") or text.startswith(draft.of(place.operands[0]))
 
 
-def _condition(draft: Draft, origin: Origin, analysis: RunAnalysis) -> str:
+def _condition(draft: Draft, origin: NonfiniteOrigin, analysis: RunAnalysis) -> str:
     """Where the result is used, as the program writes it; "" if that is not known."""
     live = analysis.result_of_node(origin.chooser)
     places = operations_for(draft, live) if live is not None else []
@@ -222,7 +224,7 @@ def _value_of(text: str, live: LiveTensor | None) -> np.ndarray | None:
     return None
 
 
-def _is_first(origin: Origin) -> bool:
+def _is_first(origin: NonfiniteOrigin) -> bool:
     """Whether the branch is the one that where takes if the condition holds."""
     sources = [source for source, _ in origin.chooser.next_functions]
     branch, waiting = sources[0], [sources[0]] if sources and sources[0] is not None else []

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from explorer.trace.colours import FILLS, GRADIENT, HOOK, LINE, REMARK, TEXT
+from explorer.trace.colours import FAINT, FILLS, GRADIENT, HOOK, LINE, TEXT
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -253,7 +253,7 @@ def node_numbers(
     nodes: Sequence[Node], tensors: Mapping[int, TensorRecord], hooks: Mapping[int, str]
 ) -> dict[str, dict[str, list[str]]]:
     """By a node's id, the lines of its label with numbers: its "value" and, where it has them, its
-    "grad", what "hook" did to it, and a "remark"."""
+    "grad", what "hook" did to it, and a "note"."""
     outputs, numbers = _outputs(nodes), {}
     for node in nodes:
         is_repeated = node.kind == "function" and node.tensor in outputs
@@ -264,8 +264,8 @@ def node_numbers(
                 lines["grad"] = _with_reader(array_lines(record.grad, MAX_LINE), record)
             if hook := hooks.get(record.id):
                 lines["hook"] = [hook]
-            if record.remark:
-                lines["remark"] = [record.remark]
+            if record.note:
+                lines["note"] = [record.note]
             numbers[node.id] = lines
     return numbers
 
@@ -282,7 +282,7 @@ def _with_reader(lines: list[str], record: TensorRecord) -> list[str]:
 def _html_label(
     node: Node, label: str, record: TensorRecord | None, numbers: Mapping[str, Sequence[str]]
 ) -> str:
-    grey = f'<FONT COLOR="{REMARK}">{{}}</FONT>'
+    grey = f'<FONT COLOR="{FAINT}">{{}}</FONT>'
     bold = "{}" if record is not None and not record.named else "<B>{}</B>"
     head = bold.format(_escape(label)) + " " if label else ""
     shape = shape_text(node.shape)
@@ -293,7 +293,7 @@ def _html_label(
         for i, line in enumerate(numbers.get("grad", ()))
     ]
     rows += [f'<FONT COLOR="{HOOK}">{_escape(line)}</FONT>' for line in numbers.get("hook", ())]
-    rows += [grey.format(_escape(line)) for line in numbers.get("remark", ())]
+    rows += [grey.format(_escape(line)) for line in numbers.get("note", ())]
     cells = "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
 

@@ -46,7 +46,7 @@ class Scaling:
                 scale, node = scaler.get_scale(), result.grad_fn
                 live = self.log.find(result)
                 if live is not None:
-                    live.remark = _scaled(scale)
+                    live.note = _scaled(scale)
                 if node is not None:
                     self._scaling[id(node)] = (node, scale)
                     if len(self._scaling) > limits.MOST_SCALED:
@@ -110,7 +110,7 @@ class Scaling:
         if scale:
             for step in raw.steps:
                 for live in self.log.by_output.get((id(raw.functions[step.function]), 0), ()):
-                    live.remark = live.remark or f"gradient {_scaled(scale)}"
+                    live.note = live.note or f"gradient {_scaled(scale)}"
         if raw.call == "torch.autograd.grad" or not (scale or self._scaled):
             return
         for leaf in leaves_of(raw.functions):
@@ -118,7 +118,7 @@ class Scaling:
             if scale and leaf.grad is not None:
                 self._scaled[id(leaf)] = (leaf, scale, leaf.grad, leaf.grad._version)
 
-    def remark_on(self, leaf: torch.Tensor) -> str:
+    def note_on(self, leaf: torch.Tensor) -> str:
         """What there is to say about the gradient of a leaf."""
         scale = self.scale_of(leaf)
         return f"gradient {_scaled(scale)}" if scale else ""

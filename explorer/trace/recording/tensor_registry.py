@@ -52,7 +52,7 @@ class LiveTensor:
         self.is_kept = True
         self.named, self.scope, self.visit = False, "", 1
         #: What there is to say about it, in a few words.
-        self.remark = NESTED if tensor.is_nested else NO_SHAPE if has_no_shape(tensor) else ""
+        self.note = NESTED if tensor.is_nested else NO_SHAPE if has_no_shape(tensor) else ""
         #: Whether it is one of `TensorRegistry.between`.
         self.is_between = False
         #: The line of the statement that was running, and how often it had run.
@@ -160,7 +160,7 @@ class TensorRegistry(Watcher):
             self.chosen.append(live)
             return live
         if self.mark:
-            live.remark, position = live.remark or self.mark, (self.mark, position)
+            live.note, position = live.note or self.mark, (self.mark, position)
             if self.follows_gradients:
                 live.follow_gradient()
         self.visits[position] += 1
@@ -278,7 +278,7 @@ class TensorRegistry(Watcher):
             new.current_inputs, new.cuts, new.module = live.current_inputs, live.cuts, live.module
             if ".parametrizations." not in shown:  # else the old name is that of its result now
                 new.first_name = live.first_name or (live.name if live.named else "")
-            new.remark = new.remark or live.remark
+            new.note = new.note or live.note
 
     def _count_at(self, live: LiveTensor) -> None:
         """Count the runs of the line that gives the name: a function has run other lines since."""

@@ -27,7 +27,7 @@ from explorer.view.answers import (
 from explorer.view.fix import fix_html
 
 
-def draw_remarks(run: ProgramRun) -> Any:
+def draw_notices(run: ProgramRun) -> Any:
     """What there is to say about the program in the editor: its error, how it was read, and what
     was done in another way. Returns the place of the error, for `try_explanations`."""
     place = st.empty()

@@ -88,7 +88,7 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
             '<div class="ax-note ax-waiting">The graph appears here when the program has run.</div>'
         )
     else:
-        _remarks(run, shown)
+        _draw_note(run, shown)
     if shown and not run.running:
         report_invalid(**{iterations.KEY: shown.number}, **in_link(run.trace))
     if shown is None:
@@ -147,7 +147,7 @@ def _title(shown: BackwardPass) -> str:
     return f"Backward from {shown.root}" + (f", line {shown.line}" if shown.line else "")
 
 
-def _remarks(run: ProgramRun, shown: BackwardPass | None) -> None:
+def _draw_note(run: ProgramRun, shown: BackwardPass | None) -> None:
     """Say which passes were left out, or why there is no graph."""
     trace, sentences = run.trace, []
     if run.repeated:

@@ -211,7 +211,7 @@ def without_gradients(trace: Trace) -> Trace:
     part of the page draws this."""
     line = trace.passes[0].line if trace.passes and not trace.passes[0].ours else None
     tensors = (
-        replace(t, grad=None, grad_from=None, why_none="", why_term="", value=_early(t, line))
+        replace(t, grad=None, grad_from=None, why_none=None, value=_early(t, line))
         for t in trace.tensors
     )
     passes = (replace(p, steps=(), dot="") for p in trace.passes[:1])
@@ -234,7 +234,7 @@ def without_gradients(trace: Trace) -> Trace:
 def _early(record: TensorRecord, backward: int | None) -> Array | None:
     """A tensor's value, unless it was made after the backward: it may be a gradient (`g = x.grad`)
     or have been moved by one."""
-    late = backward is not None and ((record.line or 0) >= backward or record.visit > 1)
+    late = backward is not None and ((record.line or 0) >= backward or record.origin.visit > 1)
     return None if late else record.value
 
 

@@ -173,9 +173,9 @@ def _repeat_for_pass(first: ProgramRun, capture: str, *, afresh: bool) -> Progra
     if again is None:
         return None
     has_pass = any(p.number == number for p in again.passes)
-    remark = compare_runs(trace, again, number)
+    sentence = compare_runs(trace, again, number)
     again = replace(again, answers=trace.answers)
-    return replace(first, trace=again if has_pass else trace, repeated=remark)
+    return replace(first, trace=again if has_pass else trace, repeated=sentence)
 
 
 def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:

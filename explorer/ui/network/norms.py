@@ -70,8 +70,8 @@ def draw_health(shown: Shown) -> None:
 
 def _draw_finding(finding: Finding, position: int, shown: Shown) -> None:
     kind = term_link(_TERMS[finding.kind], f"{finding.kind[:1].upper()}{finding.kind[1:]}")
-    style = "ax-warns" if finding.warns else "ax-remarks"
-    st.html(f'<div class="ax-note {style}">{kind}</div>', width="content")
+    style = " ax-warns" if finding.warns else ""
+    st.html(f'<div class="ax-note{style}">{kind}</div>', width="content")
     for layer in finding.layers[:_SHOWN]:
         st.button(
             as_code(layer or "(model)"),

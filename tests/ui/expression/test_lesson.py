@@ -51,9 +51,7 @@ def test_leaves_are_asked_for_first() -> None:
 
 def record(grad: np.ndarray | None) -> TensorRecord:
     shape = () if grad is None else grad.shape
-    return TensorRecord(
-        0, "x", 1, shape, "torch.float32", True, True, False, None, grad, grad, ".grad"
-    )
+    return TensorRecord(0, "x", 1, shape, "torch.float32", True, True, grad, grad, ".grad")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.trace.colours import FILLS, GRADIENT, REMARK, TEXT
+from explorer.trace.colours import FAINT, FILLS, GRADIENT, TEXT
 from explorer.ui.widgets import basics as widgets
 
 pytestmark = pytest.mark.fast
@@ -98,7 +98,7 @@ def test_links_rings_and_buttons_can_be_seen(theme: str) -> None:
     assert contrast(colours["primaryColor"], colours["backgroundColor"]) >= 3
 
 
-@pytest.mark.parametrize("words", [TEXT, REMARK, GRADIENT])
+@pytest.mark.parametrize("words", [TEXT, FAINT, GRADIENT])
 def test_words_of_a_graph_can_be_read_on_every_fill(words: str) -> None:
     """As the DOT file has them, and the browser where there is no `dot`."""
     for kind, fill in FILLS.items():

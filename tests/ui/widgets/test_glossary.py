@@ -67,7 +67,11 @@ def test_a_none_opens_the_word_behind_its_reason() -> None:
         "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2\n"
         "lost = torch.ones(2, requires_grad=True)\nfixed = torch.ones(2)\ny.sum().backward()\n"
     )
-    terms = {record.name: record.why_term for record in trace.tensors if record.named}
+    terms = {
+        record.name: record.why_none.term if record.why_none else ""
+        for record in trace.tensors
+        if record.named
+    }
     assert terms == {"x": "", "y": "non-leaf", "lost": "unused", "fixed": "requires_grad"}
     rows = {row.cells[0]: row for row in tensors.tensor_rows(trace.tensors)}
     assert {name: rows[name].term for name in terms} == terms | {"y": "hook"}
