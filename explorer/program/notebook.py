@@ -121,11 +121,11 @@ class WithoutCommands:
         if self.code == self.source:
             return completed
         lines = completed.lines or tuple(range(1, completed.code.count("\n") + 2))
-        readings = (*self.readings, *completed.readings)
-        return replace(completed, source=self.source, lines=lines, readings=readings)
+        notices = (*self.notices, *completed.notices)
+        return replace(completed, source=self.source, lines=lines, notices=notices)
 
     @property
-    def readings(self) -> Iterator[str]:
+    def notices(self) -> Iterator[str]:
         if self.skipped:
             count, were = len(self.skipped), "was" if len(self.skipped) == 1 else "were"
             noun = "notebook command" if count == 1 else "notebook commands"

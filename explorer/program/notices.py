@@ -1,4 +1,4 @@
-"""What was done in place of what a program asked for, in sentences for the reader.
+"""What was read or done in another way than a program says, in sentences for the reader.
 
 What does less than a program asks for, or something else, says so:
 `notice("There is no GPU here: tensors and modules stay on the CPU.")`.

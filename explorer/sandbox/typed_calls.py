@@ -165,7 +165,7 @@ def _to_trace(source: str, arguments: dict[str, Any], get: Callable[[], Any]) ->
         if (plain := part()) is not None:
             trace = read_trace(source, lambda: plain)
             said = (_EARLIER,)
-    return replace(trace, error=error, readings=(*trace.readings, *said))
+    return replace(trace, error=error, notices=(*trace.notices, *said))
 
 
 def read_trace(source: str, get: Callable[[], Any]) -> Trace:

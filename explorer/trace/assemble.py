@@ -78,8 +78,8 @@ def assemble(
     return replace(
         trace,
         completed=completed_code(completed, trace, start),
-        readings=(
-            *completed.readings,
+        notices=(
+            *completed.notices,
             *recorder.notices.sentences(),
             *_about_imports(run, trace),
             *_about_output(run, trace),

@@ -357,11 +357,11 @@ class Trace:
     the output is not a scalar and no gradient was given for it, `needs_upstream` is its name.
 
     `inputs` are the values of the program's free names, `completed` is the program as it was run,
-    with the lines that were added (it runs in plain Python), and `readings` says in sentences how
-    the text was understood. `echo` has the line and the value of every bare expression, as a
-    notebook shows it, and `echo_at` how much had been printed before each. `figures` are the plots,
-    in the order in which they were shown.
-    `upstream` is the gradient that backward was to start from, `seconds` its processor time.
+    with the lines that were added (it runs in plain Python). `notices` say what was read or done in
+    another way than typed, `notes` what torch and numpy warned of. `echo` has the line and the
+    value of every bare expression, as a notebook shows it, and `echo_at` how much had been printed
+    before each. `figures` are the plots, in the order in which they were shown. `upstream` is the
+    gradient that backward was to start from, `seconds` its processor time.
     """
 
     source: str
@@ -381,7 +381,7 @@ class Trace:
     curves: tuple[Curve, ...] = ()
     inputs: dict[str, float | list[Any]] = field(default_factory=dict)
     completed: str = ""
-    readings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     echo: tuple[tuple[int, str], ...] = ()
     echo_at: tuple[int, ...] = ()
     figures: tuple[Figure, ...] = ()

@@ -35,7 +35,7 @@ _ITEMS: Mapping[str, int] = {
     "changes": limits.MOST_CHANGES,
     "notes": 5,
     "shape": 64,
-    "readings": 100,
+    "notices": 100,
     "inputs": 64,
     "figures": limits.MOST_FIGURES,
     "curves": limits.MOST_CURVES + 1,

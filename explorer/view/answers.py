@@ -58,11 +58,11 @@ def _pointed(error: ProgramError) -> str:
     return f"{shown}\n{' ' * (error.column - indent)}^"
 
 
-def readings_html(trace: Trace) -> str:
+def notices_html(trace: Trace) -> str:
     """How the text was understood and what was done in another way, in a line that opens to show
     all of it, and the program as it was run."""
     added = trace.completed.rstrip("\n").count("\n") - trace.source.rstrip("\n").count("\n")
-    sentences = [sentence.rstrip(".") for sentence in trace.readings]
+    sentences = [sentence.rstrip(".") for sentence in trace.notices]
     if added > 0:
         sentences.insert(0, f"{added} line{'s were' if added > 1 else ' was'} added")
     parts = [_with_code(sentence) for sentence in sentences]
@@ -75,8 +75,8 @@ def readings_html(trace: Trace) -> str:
         program = escape(trace.completed.rstrip())
         rest += f'{copy}Copy</button><pre class="ax-printed">{program}</pre>'
     if not rest:
-        return f'<div class="ax-note ax-readings">{summary}</div>'
-    return f'<details class="ax-note ax-readings"><summary>{summary}</summary>{rest}</details>'
+        return f'<div class="ax-note ax-notices">{summary}</div>'
+    return f'<details class="ax-note ax-notices"><summary>{summary}</summary>{rest}</details>'
 
 
 def _with_code(sentence: str) -> str:

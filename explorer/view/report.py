@@ -49,7 +49,7 @@ def _error(error: ProgramError | None) -> Iterable[str]:
 
 def _said(trace: Trace) -> Iterable[str]:
     """What was done in another way than asked, and the warnings."""
-    sentences = (*trace.readings, *(f"Warning: {note}" for note in trace.notes))
+    sentences = (*trace.notices, *(f"Warning: {note}" for note in trace.notes))
     if sentences:
         yield f'<p style="color:{SECONDARY}">{"<br/>".join(map(escape, sentences))}</p>'
 

@@ -36,7 +36,7 @@ def facts_of(source: str) -> dict[str, Any]:
         "events": [trace.event_count, _digest([_event(event) for event in trace.events])],
         "curves": {f"{c.kind} {c.name}": _array(np.array(c.values)) for c in trace.curves},
         "notes": list(trace.notes),
-        "readings": list(trace.readings),
+        "notices": list(trace.notices),
         "echo": [[line, _text(text)] for line, text in trace.echo],
         "inputs": _round(trace.inputs),
         "completed": "" if trace.completed == source else _digest(trace.completed),

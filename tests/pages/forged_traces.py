@@ -172,9 +172,17 @@ FORGED: dict[str, Forge] = {
     "complex numbers": each(
         "tensors", value=to_plain(np.array([1j, 2])), grad=to_plain(np.array([1j, 2]))
     ),
-    "numbers of bytes": each("tensors", nbytes=-(2**63), version=-1, visit=-1, visits=2**63),
+    "numbers of bytes": each("tensors", nbytes=-(2**63)),
+    "visits out of range": each("tensors", origin={"$": "Origin", "visit": -1, "visits": 2**63}),
+    "negative versions": each("tensors", autograd={"$": "AutogradState", "version": -1}),
+    "long scopes": each("tensors", origin={"$": "Origin", "scope": "s" * LONG}),
+    "long nodes": each("tensors", autograd={"$": "AutogradState", "grad_fn": "g" * LONG}),
+    "large tangents": each("tensors", autograd={"$": "AutogradState", "tangent": zeros(10**6)}),
     "unknown words": each(
-        "tensors", why_term="nothing", grad_from="nowhere", why_none="w" * LONG, dtype="d" * LONG
+        "tensors",
+        grad_from="nowhere",
+        why_none={"$": "WhyNone", "text": "w" * LONG, "term": "nothing"},
+        dtype="d" * LONG,
     ),
     "the program needs a gradient": lambda plain: plain.update(needs_upstream="y" * LONG),
     "an error without a place": lambda plain: plain.update(

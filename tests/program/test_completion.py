@@ -242,7 +242,7 @@ torch.tensor(2., requires_grad=True)**2|solve(x**2)|x+|)|x → 2x|f(x) = 2x, x =
 def test_each_line_shows_a_gradient_or_a_sentence(text):
     trace = explorer.run(text.replace("¦", "|"))
     has_gradient = any(t.is_leaf and t.grad is not None for t in trace.tensors)
-    said = trace.error is not None or trace.answers or trace.readings or trace.echo or trace.output
+    said = trace.error is not None or trace.answers or trace.notices or trace.echo or trace.output
     assert has_gradient or said or text in ("x = 5", "import torch")
     if trace.error is None:
         check_completed(trace)

@@ -33,7 +33,7 @@ COMPLETE = {
 def test_a_complete_program_stays_as_it_is(name):
     completed = complete(COMPLETE[name], {"x": 1.0})
     assert completed.code == completed.source == COMPLETE[name]
-    assert (completed.inputs, completed.readings, completed.output) == ({}, (), "")
+    assert (completed.inputs, completed.notices, completed.output) == ({}, (), "")
 
 
 X = "x = torch.tensor(2.0, requires_grad=True)\n"

@@ -67,7 +67,7 @@ def test_workers_are_not_started() -> None:
         f"for x, in DataLoader(TensorDataset(torch.ones(2)), {options}):\n    print(x)"
     )
     assert trace.output == "tensor([1.])\ntensor([1.])\n"
-    assert trace.readings == ("Programs run in one process here: num_workers is 0 (line 3).",)
+    assert trace.notices == ("Programs run in one process here: num_workers is 0 (line 3).",)
 
 
 SAVING = """
@@ -104,7 +104,7 @@ def test_saving_as_torch_does(tmp_path) -> None:
 
 def test_what_was_saved_can_be_loaded() -> None:
     trace = explorer.run("import torch\ntorch.save({'x': 1}, 'a.pt')\nprint(torch.load('a.pt'))")
-    assert (trace.output, trace.readings) == ("{'x': 1}\n", ())
+    assert (trace.output, trace.notices) == ("{'x': 1}\n", ())
 
 
 TENSOR_TRANSFORMS = """
@@ -179,7 +179,7 @@ def test_a_network_learns_the_made_up_images(name: str) -> None:
     assert second == "10 3 512 128"
     assert raw.startswith(f"({size}, {size}) uint8 ({size}, {size}")
     assert learnt.startswith("tensor(True)"), learnt
-    told = " ".join(trace.readings)
+    told = " ".join(trace.notices)
     assert f"{name} has 512 made-up images" in told
     assert "could not be loaded" in told
 
@@ -217,7 +217,7 @@ def test_other_datasets_and_weights() -> None:
         "ResNet18_Weights.IMAGENET1K_V1 torch.Size([3, 224, 224]) tench",
     ]
     assert "Weights are random here: trained ones could not be downloaded (lines 17, 19)." in (
-        trace.readings
+        trace.notices
     )
 
 
@@ -231,13 +231,13 @@ def test_a_loop_over_a_dataset_ends_after_its_images() -> None:
 
 def test_what_starts_again_and_what_is_divided_anew_is_said() -> None:
     start = "from torch.utils.data import random_split\nfrom torchvision import datasets\n"
-    readings = explorer.run(start + "datasets.MNIST('x')[1000]").readings
-    assert any("start again" in sentence for sentence in readings)
+    notices = explorer.run(start + "datasets.MNIST('x')[1000]").notices
+    assert any("start again" in sentence for sentence in notices)
     folder = start + "a, b = random_split(datasets.ImageFolder('x'), [100, 28])"
-    readings = explorer.run(folder).readings
-    assert [sentence.partition(" has")[0] for sentence in readings] == ["ImageFolder"]
-    readings = explorer.run(start + "random_split(datasets.MNIST('x'), [50_000, 10_000])").readings
-    assert any("keeps the proportions" in sentence for sentence in readings)
+    notices = explorer.run(folder).notices
+    assert [sentence.partition(" has")[0] for sentence in notices] == ["ImageFolder"]
+    notices = explorer.run(start + "random_split(datasets.MNIST('x'), [50_000, 10_000])").notices
+    assert any("keeps the proportions" in sentence for sentence in notices)
 
 
 def test_images_are_the_same_in_every_run() -> None:

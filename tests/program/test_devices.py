@@ -45,8 +45,8 @@ def test_what_was_meant_for_a_gpu(way: str) -> None:
     trace = explorer.run(source)
     assert trace.error is None
     assert trace.output == on_cpu.output
-    assert len(trace.readings) == 1
-    assert trace.readings[0].startswith(NO_GPU.rstrip("."))
+    assert len(trace.notices) == 1
+    assert trace.notices[0].startswith(NO_GPU.rstrip("."))
 
 
 AS_PLAIN_PYTORCH = """
@@ -106,7 +106,7 @@ print(double(square(torch.tensor(3.0))), traced(torch.ones(1)).shape)
 def test_functions_are_not_compiled() -> None:
     trace = explorer.run(COMPILED)
     assert trace.output == "tensor(18.) torch.Size([1])\n"
-    assert trace.readings == (
+    assert trace.notices == (
         "torch.compile does nothing here: the functions run as written (lines 4, 9).",
     )
 

@@ -38,7 +38,7 @@ def test_a_program_that_ends_itself(source):
     output, sentence = OTHERWISE[source]
     assert trace.error is None
     assert trace.output == output
-    assert sentence in trace.readings
+    assert sentence in trace.notices
 
 
 #: A program -> the output.

@@ -69,14 +69,14 @@ def test_what_is_imported_and_not_used_is_named_once() -> None:
     trace = run(UNUSED)
     assert trace.error is None
     assert trace.output == "False False True False 1\n"
-    assert trace.readings == (
+    assert trace.notices == (
         "nowhere, d2l, sklearn_missing and torch.no_such_name are not available here; "
         "the program did not use them.",
     )
 
 
 def test_one_unused_import() -> None:
-    assert run("import nowhere as pd\nx = 2").readings == (
+    assert run("import nowhere as pd\nx = 2").notices == (
         "nowhere is not available here; the program did not use it.",
     )
 
@@ -128,7 +128,7 @@ def test_a_refused_use_is_an_import_error() -> None:
     source = "import absent\ntry:\n    absent.f()\nexcept ImportError as e:\n    print(e)"
     trace = run(source)
     assert trace.output == "No module named 'absent'\n"
-    assert trace.readings == ()
+    assert trace.notices == ()
 
 
 def test_a_missing_part_of_a_module_that_is_here() -> None:

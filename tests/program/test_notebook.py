@@ -22,7 +22,7 @@ def test_commands_are_skipped_and_counted():
     assert trace.output == "[] 2.0\n"
     assert trace.error.line == 15
     assert trace.error.text == "x.y"
-    assert trace.readings == (
+    assert trace.notices == (
         "9 notebook commands were skipped (lines 1, 2, 6, 7, 8, 9, 10, 12, 13).",
     )
 

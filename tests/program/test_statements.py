@@ -229,7 +229,7 @@ def test_a_module_that_is_not_here_gives_no_names():
     assert trace.error.line == 4
     assert "helper is not defined" in trace.error.message
     assert "`import *` brings no names: this module is not available here (line 1)." in (
-        trace.readings
+        trace.notices
     )
 
 
@@ -244,7 +244,7 @@ def test_a_program_of_3000_lines_runs_and_gets_its_imports():
     trace = explorer.run(source)
     assert trace.error is None
     assert trace.variables["x"].grad is not None
-    assert trace.readings == ("`torch` was imported.", "`relu` was imported from `torch`.")
+    assert trace.notices == ("`torch` was imported.", "`relu` was imported from `torch`.")
 
 
 def test_a_longer_program_is_refused_with_a_sentence():

@@ -190,7 +190,7 @@ def test_what_a_program_ends_itself_with_is_not_asked_of_its_class(code):
     source = f"class Ended(SystemExit):\n    @property\n    def code(self):\n        {code}\n"
     trace = run(source + "raise Ended(1)\n")
     assert (trace.error, trace.output) == (None, "")
-    assert trace.readings == ("The program ended itself (line 5).",)
+    assert trace.notices == ("The program ended itself (line 5).",)
 
 
 ASKED = """

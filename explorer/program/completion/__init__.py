@@ -56,7 +56,7 @@ class Completed:
 
     `lines` has, for each line of `code`, that of `source` that it comes from, and None for one that
     was added. `inputs` are the values of the free names, `output` is the name given to the result
-    of the last bare expression, and `readings` says in sentences what was understood.
+    of the last bare expression, and `notices` says in sentences what was understood.
     """
 
     source: str
@@ -64,7 +64,7 @@ class Completed:
     lines: tuple[int | None, ...] | None = None
     inputs: dict[str, Any] = field(default_factory=dict)
     output: str = ""
-    readings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
     def line(self, number: int) -> int | None:
         """The line of the source from which this line of the code comes."""
@@ -141,7 +141,7 @@ class _Program:
 
 
 def _complete(source: str, given: Mapping[str, Any]) -> Completed:
-    readings: list[str] = []
+    notices: list[str] = []
     values: dict[str, Any] = {}
     lines: list[int | None] = list(range(1, source.count("\n") + 2))
     try:
@@ -152,7 +152,7 @@ def _complete(source: str, given: Mapping[str, Any]) -> Completed:
         has_notation = True
     if has_notation:
         notation = read_notation(textwrap.dedent(source))
-        program, values, readings = _Program(notation.text), notation.values, notation.readings
+        program, values, notices = _Program(notation.text), notation.values, notation.notices
     name, parameters, line = uncalled_function(program.tree)
     if name and not program.bound & set(parameters):
         code = program.code.rstrip("\n")
@@ -167,14 +167,14 @@ def _complete(source: str, given: Mapping[str, Any]) -> Completed:
         if not reader.read():
             break
         program = _Program(text.changed())
-        readings += reader.readings
+        notices += reader.notices
     if not program.free and program.code == source:
         return unchanged(source)
     if not values.keys() <= set(program.inputs):
         raise Unreadable
     inputs = default_values(program.tree, program.inputs) | values
     inputs |= {name: given[name] for name in inputs if name in given}
-    return _with_header(source, program, lines, inputs, readings)
+    return _with_header(source, program, lines, inputs, notices)
 
 
 def _with_imports(source: str) -> Completed:
@@ -189,7 +189,7 @@ def _with_header(
     program: _Program,
     lines: list[int | None],
     inputs: dict[str, Any],
-    readings: list[str],
+    notices: list[str],
 ) -> Completed:
     """The program with what it lacks, and a name for its result."""
     start = opening(program.tree)
@@ -204,7 +204,7 @@ def _with_header(
     code = text.changed().split("\n")
     code[after:after] = header
     lines[after:after] = [None] * len(header)
-    said = tuple(dict.fromkeys([*imports.readings, *readings]))
+    said = tuple(dict.fromkeys([*imports.notices, *notices]))
     return Completed(source, "\n".join(code), tuple(lines), inputs, output, said)
 
 

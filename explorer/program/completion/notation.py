@@ -76,7 +76,7 @@ class Notation:
 
     text: str = ""
     values: dict[str, float] = field(default_factory=dict)
-    readings: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
 
 def read_notation(source: str, bold: bool = False) -> Notation:
@@ -90,7 +90,7 @@ def read_notation(source: str, bold: bool = False) -> Notation:
         text = _Line(statement, result, bold, powers=is_read).read()
         lines.append(indented + text + ending if is_read or text != statement else line)
     result.text = "\n".join(lines)
-    result.readings = list(dict.fromkeys(result.readings))[:20]
+    result.notices = list(dict.fromkeys(result.notices))[:20]
     return result
 
 
@@ -120,23 +120,23 @@ def _statement(line: str, result: Notation, bold: bool) -> tuple[str, str]:
     if at and statement[: at.start()].strip() and _is_balanced(statement[: at.start()]):
         for name, value in _EACH_VALUE.findall(at[1]):
             result.values[name] = float(value.replace("−", "-"))
-        result.readings.append(f"`{at[1]}` was read as the value of an input.")
+        result.notices.append(f"`{at[1]}` was read as the value of an input.")
         statement = statement[: at.start()].rstrip()
     if match := _DEFINITION.fullmatch(statement):
         name, parameters, body = match.groups()
         is_one = ";" not in body  # a definition takes all of its line
         start = f"def {name}({parameters}): return" if is_one else f"{name} = lambda {parameters}:"
         statement = f"{start} {body.strip()}"
-        result.readings.append(f"`{name}({parameters}) = …` was read as a function.")
+        result.notices.append(f"`{name}({parameters}) = …` was read as a function.")
     elif match := _DERIVATIVE.fullmatch(statement):
         body = match[2].strip()
         if not bold and not _is_one_term(body):
             raise Unreadable
-        result.readings.append(f"`{statement}`: the gradient of `{match[1]}` is this derivative.")
+        result.notices.append(f"`{statement}`: the gradient of `{match[1]}` is this derivative.")
         statement = body
     elif match := _ARROW.fullmatch(statement):
         statement = match[2].strip()
-        result.readings.append(f"`{match[0]}` was read as the expression `{statement}`.")
+        result.notices.append(f"`{match[0]}` was read as the expression `{statement}`.")
     if statement == code.rstrip():
         return line, ""
     return statement, ending
@@ -179,7 +179,7 @@ class _Line:
         return "".join(self.out)
 
     def say(self, typed: str, read: str) -> None:
-        self.result.readings.append(f"`{typed}` was read as `{read}`.")
+        self.result.notices.append(f"`{typed}` was read as `{read}`.")
 
     def following(self, place: int) -> tuple[str, str]:
         """The next token but space, and its kind."""
@@ -322,7 +322,7 @@ class _Line:
             self.depth -= 1
             self.operand(text + self.after.pop(self.depth, ""))
         elif text == "^" and self.powers:
-            self.result.readings.append("`^` was read as a power: `**`.")
+            self.result.notices.append("`^` was read as a power: `**`.")
             self.out.append("**")
             self.expects = True
         else:

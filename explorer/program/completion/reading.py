@@ -34,7 +34,7 @@ class Reader:
         self, text: Text, tree: ast.Module, free: set[str], bound: set[str], derived: set[str]
     ) -> None:
         self.text, self.tree, self.free, self.bound, self.derived = text, tree, free, bound, derived
-        self.readings: list[str] = []
+        self.notices: list[str] = []
         self.numbers = _plain_numbers(tree, free)
 
     def read(self) -> bool:
@@ -49,7 +49,7 @@ class Reader:
         return self.text.is_changed
 
     def say(self, node: ast.expr, read: str, why: str = "") -> None:
-        self.readings.append(f"`{self.text.of(node)[:60]}` was read as `{read}`{why}.")
+        self.notices.append(f"`{self.text.of(node)[:60]}` was read as `{read}`{why}.")
 
     # -- statements -------------------------------------------------------------------------
 
@@ -60,12 +60,12 @@ class Reader:
         if isinstance(value, ast.Lambda) and (names := _parameters(value.args)):
             self.text.replace(self.text.start(value), self.text.start(value), "(")
             self.text.replace(self.text.end(value), self.text.end(value), f")({', '.join(names)})")
-            self.readings.append(f"The function was applied to {_inputs(names)}.")
+            self.notices.append(f"The function was applied to {_inputs(names)}.")
         elif isinstance(value, ast.Call) and self.is_derivative(value):
             argument = value.args[0]
             self.text.replace(self.text.start(value), self.text.start(argument), "")
             self.text.replace(self.text.end(argument), self.text.end(value), "")
-            self.readings.append(
+            self.notices.append(
                 f"`{self.text.of(value)[:60]}`: backward computes the gradient of the expression."
             )
 
@@ -92,7 +92,7 @@ class Reader:
             place = self.text.source.index("^", start, end)
             self.text.replace(place, place + 1, "**")
         meant = self.text.of(statement).split("\n")[0].replace("^", "**")
-        self.readings.append(f"`^` was read as a power: `{meant[:60]}`.")
+        self.notices.append(f"`^` was read as a power: `{meant[:60]}`.")
 
     def is_float(self, node: ast.expr) -> bool:
         return depends(node, self.derived) or any(

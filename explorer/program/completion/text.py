@@ -78,7 +78,7 @@ class Imports:
         return [*modules, *(f"{m} import {', '.join(n)}" for m, n in self.members.items())]
 
     @property
-    def readings(self) -> list[str]:
+    def notices(self) -> list[str]:
         """What the program uses without an import, in sentences."""
         modules = [statement.removeprefix("import ") for statement in self.modules]
         sentences = [f"{_list(modules)} imported."] if modules else []

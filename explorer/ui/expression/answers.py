@@ -21,7 +21,7 @@ from explorer.view.answers import (
     error_html,
     example_html,
     is_as_typed,
-    readings_html,
+    notices_html,
     untried_fix_html,
 )
 from explorer.view.fix import fix_html
@@ -38,8 +38,8 @@ def draw_notices(run: ProgramRun) -> Any:
         )
     elif run.error:
         place.html(_error_html(run, known(run.latest)))
-    if (run.trace.readings and not run.failure) or not (run.error or is_as_typed(run.trace)):
-        st.html(readings_html(run.trace))
+    if (run.trace.notices and not run.failure) or not (run.error or is_as_typed(run.trace)):
+        st.html(notices_html(run.trace))
     return place
 
 
