@@ -17,7 +17,7 @@ _TYPES = (_NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class Moments:
     """Means over positions, (rows, channels), and (mean, standard deviation) of each row over all
     its channels and positions, and of each channel over all rows and positions."""
 
@@ -33,8 +33,8 @@ class NormLayer:
 
     name: str
     type: str
-    before: Values
-    after: Values
+    before: Moments
+    after: Moments
 
 
 def is_norm(type_name: str) -> bool:
@@ -56,7 +56,7 @@ def normalisation(
     def look(name: str, norm: nn.Module, args: Any, output: Any) -> None:
         if isinstance(norm, _TYPES):
             kind = type(norm).__name__
-            before, after = (_values(norm, t) for t in (args[0], output))
+            before, after = (_moments(norm, t) for t in (args[0], output))
             layers.append(NormLayer(name or kind, kind, before, after))
 
     with one_pass(model, inputs, seed=seed, grad=False) as run:
@@ -65,13 +65,13 @@ def normalisation(
     return tuple(layers)
 
 
-def _values(norm: nn.Module, tensor: Tensor) -> Values:
+def _moments(norm: nn.Module, tensor: Tensor) -> Moments:
     table = _table(norm, tensor.detach().float().cpu())
     rows, channels = table[: limits.MOST_NORM_ROWS], table[:, : limits.MOST_NORM_CHANNELS]
-    return Values(
+    return Moments(
         rows[:, : limits.MOST_NORM_CHANNELS].mean(2).numpy(),
-        _moments(rows.flatten(1)),
-        _moments(channels.transpose(0, 1).flatten(1)),
+        _mean_and_std(rows.flatten(1)),
+        _mean_and_std(channels.transpose(0, 1).flatten(1)),
     )
 
 
@@ -84,6 +84,6 @@ def _table(norm: nn.Module, tensor: Tensor) -> Tensor:
     return tensor.flatten(2) if tensor.dim() > 2 else tensor[:, :, None]
 
 
-def _moments(table: Tensor) -> np.ndarray:
+def _mean_and_std(table: Tensor) -> np.ndarray:
     """(n, 2): mean and standard deviation of each row, divided by n as the layers do."""
     return torch.stack([table.mean(1), table.std(1, correction=0)], 1).numpy()

@@ -22,7 +22,7 @@ from explorer.networks.memory import (
     MemoryPoint,
     MemoryRun,
 )
-from explorer.networks.normalisation import Values
+from explorer.networks.normalisation import Moments
 from explorer.networks.records import Report, Structure
 from explorer.networks.settings import PresetFacts
 from explorer.networks.statistics import Histogram
@@ -133,11 +133,11 @@ def _check_time_steps(run: TimeSteps) -> None:
             require(norms is None or (norms.shape == shape and norms.dtype.kind == "f"), "steps")
 
 
-def _check_values(values: Values) -> None:
-    require(values.means.ndim == 2 and min(values.means.shape) > 0, "norms")
-    for moments in (values.of_rows, values.of_channels):
-        require(moments.ndim == 2 and moments.shape[1] == 2 and len(moments) > 0, "norms")
-    every = (values.means, values.of_rows, values.of_channels)
+def _check_moments(moments: Moments) -> None:
+    require(moments.means.ndim == 2 and min(moments.means.shape) > 0, "norms")
+    for table in (moments.of_rows, moments.of_channels):
+        require(table.ndim == 2 and table.shape[1] == 2 and len(table) > 0, "norms")
+    every = (moments.means, moments.of_rows, moments.of_channels)
     require(all(array.dtype.kind == "f" for array in every), "norms")
 
 
@@ -162,5 +162,5 @@ _RULES: Mapping[type, Callable[[Any], object]] = {
     TrainingStep: _check_training,
     AttentionLayer: _check_attention,
     TimeSteps: _check_time_steps,
-    Values: _check_values,
+    Moments: _check_moments,
 }

@@ -69,7 +69,7 @@ class Output:
 
 @dataclass
 class Limits:
-    """Until when a program runs, and who is told meanwhile.
+    """Until when a program runs, and whom it reports to meanwhile.
 
     `deadline` is a time.monotonic() value; without one, only the program itself ends. `on_line` is
     called with each line before it runs. `on_pulse` is called with the watcher about every `PULSE`
@@ -152,7 +152,7 @@ class Watcher:
         """Another iteration of it begins."""
 
     def counted(self, items: Iterable[Any], depth: int, may_leave: bool) -> Iterable[Any]:
-        """The items of a `for` that begins, each of a turn; `break` or `return` may leave it."""
+        """The items of a `for` that begins; `break` or `return` may leave it."""
         return items
 
     def continue_line(self, line: int) -> None:

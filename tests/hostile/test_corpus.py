@@ -65,8 +65,8 @@ def end_alone(programs: list[str], limit: float, server: Sandbox, canary: Canary
     sources = [p.format(file=canary.file, name=SECRET, port=canary.port) for p in programs]
     for number, source in enumerate(sources, 1):
         trace, seconds = timed(source, server, limit)
-        told = [trace.output, trace.error, *filter(is_plain, trace.variables.values())]
-        assert "do not tell" not in repr(told), source[-200:]
+        shown = [trace.output, trace.error, *filter(is_plain, trace.variables.values())]
+        assert "do not tell" not in repr(shown), source[-200:]
         killed = trace.error is not None and "ended by signal" in trace.error.detail
         if killed or number % TOGETHER == 0 or number == len(sources):
             before_it = [text[-200:] for text in sources[:number][-TOGETHER:]]

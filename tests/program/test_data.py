@@ -179,9 +179,9 @@ def test_a_network_learns_the_made_up_images(name: str) -> None:
     assert second == "10 3 512 128"
     assert raw.startswith(f"({size}, {size}) uint8 ({size}, {size}")
     assert learnt.startswith("tensor(True)"), learnt
-    told = " ".join(trace.notices)
-    assert f"{name} has 512 made-up images" in told
-    assert "could not be loaded" in told
+    said = " ".join(trace.notices)
+    assert f"{name} has 512 made-up images" in said
+    assert "could not be loaded" in said
 
 
 OTHERS = """

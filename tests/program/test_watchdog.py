@@ -44,17 +44,17 @@ def test_a_program_is_ended(name: str) -> None:
     assert (error.message, error.hint, error.by_reader) == ("late", "hint", True)
 
 
-#: Programs that end only when they are told that they were given up.
+#: Programs that end only when they hear that they were given up.
 STUBBORN = {
     "catches everything": (
-        "while not told:\n    try:\n        while not told: pass\n    except BaseException: pass"
+        "while not ended:\n    try:\n        while not ended: pass\n    except BaseException: pass"
     ),
     "finally": """\
 def f():
     try:
-        while not told: pass
+        while not ended: pass
     finally:
-        if not told: f()
+        if not ended: f()
 f()
 """,
 }
@@ -62,16 +62,16 @@ f()
 
 @pytest.mark.parametrize("name", STUBBORN)
 def test_one_that_goes_on_is_given_up(name: str) -> None:
-    told: list[ProgramStopped] = []
+    ended: list[ProgramStopped] = []
     threads: list[threading.Thread] = []
 
     def give_up(stopped: ProgramStopped) -> None:
         threads.append(threading.current_thread())
-        told.append(stopped)
+        ended.append(stopped)
 
     with suppress(ProgramStopped, RecursionError):
-        run_watched(STUBBORN[name], give_up, told=told)
-    assert [stopped.message for stopped in told] == ["late"]
+        run_watched(STUBBORN[name], give_up, ended=ended)
+    assert [stopped.message for stopped in ended] == ["late"]
     assert threads[0] is not threading.main_thread()
 
 

@@ -41,9 +41,9 @@ def started(call: Any) -> Any:
 
 @pytest.mark.fast
 def test_a_stopped_program_keeps_what_it_did() -> None:
-    told: list[Any] = []
-    call = sandbox.submit_run(LOOP, timeout=60, on_progress=told.append)
-    assert eventually(lambda: call.wait(0.01) or len(told) > 5, seconds=60)
+    reported: list[Any] = []
+    call = sandbox.submit_run(LOOP, timeout=60, on_progress=reported.append)
+    assert eventually(lambda: call.wait(0.01) or len(reported) > 5, seconds=60)
     assert not call.done
     call.stop()
     call.stop()  # once more changes nothing
@@ -53,10 +53,10 @@ def test_a_stopped_program_keeps_what_it_did() -> None:
     assert trace.error.message.startswith("You stopped the program after")
     assert trace.pass_count > 5
     assert {"x", "y"} <= set(trace.variables)
-    assert [message["count"] for message in told if message["line"] == 6] == sorted(
-        message["count"] for message in told if message["line"] == 6
+    assert [message["count"] for message in reported if message["line"] == 6] == sorted(
+        message["count"] for message in reported if message["line"] == 6
     )
-    assert trace.output.startswith("".join(message["printed"] for message in told))
+    assert trace.output.startswith("".join(message["printed"] for message in reported))
 
 
 @pytest.mark.fast
@@ -105,12 +105,12 @@ def test_a_job_in_the_queue_can_be_stopped() -> None:
 
 
 def test_a_reader_who_leaves_ends_the_child(forking: Sandbox) -> None:
-    told: list[int] = []
-    call = forking.submit("hold", None, timeout=60, on_progress=told.append)
-    while not told:
+    reported: list[int] = []
+    call = forking.submit("hold", None, timeout=60, on_progress=reported.append)
+    while not reported:
         assert not call.wait(0.1)
     del call
-    assert eventually(lambda: not alive(told[0]), seconds=20)
+    assert eventually(lambda: not alive(reported[0]), seconds=20)
 
 
 def alive(pid: int) -> bool:

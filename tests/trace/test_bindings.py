@@ -53,7 +53,7 @@ def meaning(analysis: RunAnalysis, path: str, number: int | None = None) -> Any:
     return before[-1].value
 
 
-def told(analysis: RunAnalysis, path: str) -> list[tuple[int, str]]:
+def lines_and_types(analysis: RunAnalysis, path: str) -> list[tuple[int, str]]:
     """The lines on which a name got its meanings, counted without `HEAD`, and their types."""
     return [(b.line - 2, type(b.value).__name__) for b in meanings(analysis, path)]
 
@@ -83,10 +83,10 @@ def test_an_attribute_is_the_same_name_inside_and_outside(analyse: Analyse) -> N
         "net.new_head()\n"
         "net.fc.weight = nn.Parameter(torch.zeros(3, 2))\n"
     )
-    assert told(analysis, "net.fc") == [(4, "Linear"), (8, "Linear")]
-    assert told(analysis, "net.parts[0]") == [(5, "Linear")]
-    assert told(analysis, "net.scale") == [(6, "Tensor")]
-    assert told(analysis, "net.fc.weight") == [(n, "Parameter") for n in (4, 8, 11)]
+    assert lines_and_types(analysis, "net.fc") == [(4, "Linear"), (8, "Linear")]
+    assert lines_and_types(analysis, "net.parts[0]") == [(5, "Linear")]
+    assert lines_and_types(analysis, "net.scale") == [(6, "Tensor")]
+    assert lines_and_types(analysis, "net.fc.weight") == [(n, "Parameter") for n in (4, 8, 11)]
     layer = meanings(analysis, "net.fc")[0].value
     assert analysis.bindings.path_of(layer.weight) == "net.fc.weight"
 

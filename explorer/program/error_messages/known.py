@@ -58,7 +58,7 @@ class Known:
 
     The groups of `pattern` fill `message` and `hint` as {0}, {1}, …; {0:dtype} is a dtype and {0:a}
     a type with its article. `shows` adds the "shapes" or the "dtypes" of the operands. `fix`
-    changes the program, if it can be told how. With `code`, a pattern too, it is the error of an
+    changes the program, if it is known how. With `code`, a pattern too, it is the error of an
     expression that matches this.
     """
 

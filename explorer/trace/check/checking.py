@@ -140,7 +140,7 @@ class CheckRecorder(ProgramRecorder):
         return result
 
 
-#: What the recorder is told of a call of autograd.Function.apply.
+#: What the recorder gets to know of a call of autograd.Function.apply.
 _APPLY = "Function.apply"
 
 
@@ -164,11 +164,11 @@ def _compare(repetition: Repetition, recorder: CheckRecorder, deadline: float | 
     comparisons = [_LeafComparison(repetition, recorder, key, largest) for key in checked.grads]
     longest = max((len(leaf.positions) for leaf in comparisons), default=0)
     with suppress(ProgramStopped):  # in a function of the program, at the deadline
-        for turn in range(longest):
+        for index in range(longest):
             for leaf in comparisons:
                 is_late = deadline is not None and time.monotonic() > deadline
-                if turn < len(leaf.positions) and not is_late:
-                    leaf.compare(turn)
+                if index < len(leaf.positions) and not is_late:
+                    leaf.compare(index)
     leaves = tuple(leaf.verdict() for leaf in comparisons)
     return Check(leaves, "", checked.number, len(repetition.calls))
 
@@ -204,9 +204,9 @@ class _LeafComparison:
             return f"{symmetric[0]} {SYMMETRIC[symmetric[0]]}"
         return ""
 
-    def compare(self, turn: int) -> None:
+    def compare(self, index: int) -> None:
         """Compare one more element."""
-        position = self.positions[turn]
+        position = self.positions[index]
         gradient = float(self.grad.reshape(-1)[position])
         element, is_kink = self.repetition.measure(self.key, position, gradient)
         (self.kinks if is_kink else self.smooth).append(element)

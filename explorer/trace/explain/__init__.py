@@ -46,7 +46,7 @@ from explorer.trace.explain import (
     typed,
     zero_gradients,
 )
-from explorer.trace.explain.noticed import mark_noticed, noticed_names
+from explorer.trace.explain.looked_at import mark_looked_at, names_looked_at
 from explorer.trace.explain.order import MOST_ANSWERS
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.records import Answer
@@ -103,8 +103,8 @@ def explain(analysis: RunAnalysis) -> tuple[Answer, ...]:
             _LOG.exception("an explanation failed")
     found = tuple(answers.values())[:MOST_ANSWERS]
     try:
-        names = noticed_names(analysis)
+        names = names_looked_at(analysis)
     except Exception:
         _LOG.exception("what the program looked at is not known")
         return found
-    return tuple(mark_noticed(answer, names) for answer in found)
+    return tuple(mark_looked_at(answer, names) for answer in found)

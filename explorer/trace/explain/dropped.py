@@ -28,7 +28,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """Lines in a loop, a branch or a function that only compute something which is not kept.
 
     A line of the program itself may be there to show its value, as in a notebook; of those, only
-    a detach of something computed is told.
+    a detach of something computed has an answer.
     """
     draft = analysis.as_typed
     for statement in draft.nodes(ast.Expr):
@@ -74,7 +74,7 @@ def _returned_another(name: str, call: str, line: int, analysis: RunAnalysis) ->
 
 
 def _is_used(draft: Draft, name: str, statement: ast.Expr) -> bool:
-    """Whether the tensor is read afterwards, or in the next turn of the loop."""
+    """Whether the tensor is read afterwards, or in the next iteration of the loop."""
     around = draft.path_to(statement) or [draft.tree.body[-1]]
     loops = [node for node in around if isinstance(node, ast.For | ast.While)]
     first = loops[0].lineno if loops else statement.lineno + 1

@@ -89,7 +89,7 @@ class EarlierGraph:
         nodes = [node for entry in self.entries for node in walk_nodes(entry.node)]
         return leaves_of(nodes if self.entries else self.later.functions)
 
-    def is_same_turn(self) -> bool:
+    def is_same_iteration(self) -> bool:
         """Whether no pass has begun on the later pass's line since the earlier one."""
         lines = [
             line

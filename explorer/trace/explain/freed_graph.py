@@ -14,7 +14,7 @@ from explorer.trace.recording.passes import RawStep
 from explorer.trace.recording.torchviz_graph import leaves_of
 from explorer.trace.records import Answer, Symptom
 
-#: Most gradients that are told of a cured program.
+#: Most gradients that an answer shows of a cured program.
 MOST_GRADIENTS = 2
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from explorer.trace.explain import misplaced_hooks
-from explorer.trace.explain.noticed import noticed_names
+from explorer.trace.explain.looked_at import names_looked_at
 from explorer.trace.explain.run_analysis import RunAnalysis, is_small_array, short_text
 from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.recording.events import HookCall
@@ -17,7 +17,7 @@ from explorer.trace.records import Answer
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """A returned tensor, a forgotten return, `.grad` read too early, the order of several."""
     calls = analysis.recorder.events.hook_calls
-    shows_gradient = any(name.endswith(".grad") for name in noticed_names(analysis))
+    shows_gradient = any(name.endswith(".grad") for name in names_looked_at(analysis))
     for call in calls:
         if call.is_replaced or call.is_in_place:
             if shows_gradient and not _is_same(call):

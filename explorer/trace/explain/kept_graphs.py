@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from explorer.program.draft import Draft, called_name
-from explorer.trace.explain import again_in_loop
+from explorer.trace.explain import earlier_iteration
 from explorer.trace.explain.cures import first_of
 from explorer.trace.explain.earlier_graph import earlier_graph
 from explorer.trace.explain.freed_graph import FreedGraph
@@ -131,8 +131,8 @@ def _is_shortened(draft: Draft, text: str) -> bool:
 
 
 def _is_kept_in_vain(analysis: RunAnalysis, results: list[Any], at: ast.AST) -> bool:
-    """Whether backward has run from the results in the same turn, or never will: the program has
-    ended, and they were computed to evaluate a model."""
+    """Whether backward has run from the results in the same iteration, or never will: the program
+    has ended, and they were computed to evaluate a model."""
     line = getattr(at, "lineno", None)
     draft = analysis.as_typed
     own = [raw for raw in analysis.passes if not raw.ours]
@@ -195,7 +195,7 @@ def _total(analysis: RunAnalysis, draft: Draft, name: str, value: torch.Tensor) 
 
 
 def _is_detached(draft: Draft, name: str) -> bool:
-    """Whether each turn of a loop begins, or ends, without the graphs of the turns before."""
+    """Whether each iteration begins, or ends, without the graphs of those before."""
     return any(
         draft.of(call.func) == f"{name}.detach" and draft.assigned_name(call.lineno) == name
         for call in draft.nodes(ast.Call)
@@ -204,8 +204,8 @@ def _is_detached(draft: Draft, name: str) -> bool:
 
 
 def _holds_earlier_sums(nodes: list[Any], adding: ast.Assign | ast.AugAssign, name: str) -> bool:
-    """Whether a total leads back to the one of the turn before: one that is detached in each turn
-    holds the graph of one turn."""
+    """Whether a total leads back to the one of the iteration before: one detached in each
+    holds the graph of one iteration."""
     sums = [node for node in nodes if _is_sum(node)]
     slots, term = _way_to(name, adding.value) if isinstance(adding, ast.Assign) else ([0], None)
     if not isinstance(term, ast.Name | None):  # of 0.9 * total + 0.1 * loss, all sums are counted
@@ -297,7 +297,7 @@ def _kept_value(draft: Draft, line: int | None, text: str) -> ast.expr | None:
 
 
 def _growing(analysis: RunAnalysis) -> Iterator[Answer]:
-    """Each turn goes back through all earlier ones, and changes what they were computed from."""
+    """Each iteration goes back through all earlier ones, and changes what they computed with."""
     own = [raw for raw in analysis.passes if raw.call == "Tensor.backward" and not raw.ours]
     for line in dict.fromkeys(raw.line for raw in own):
         passes = [raw for raw in own if raw.line == line]
@@ -317,7 +317,7 @@ def _growing(analysis: RunAnalysis) -> Iterator[Answer]:
             f"visits {visited} in the first three of them. retain_graph=True keeps all these "
             "graphs in memory.",
         )
-        loop = again_in_loop.loop_of(freed)
+        loop = earlier_iteration.loop_of(freed)
         if loop is None or not _is_updated_in(analysis, passes, loop):
             continue
         leaves = tuple(analysis.name_of(leaf) for leaf in leaves_of(passes[0].functions)[:2])
@@ -329,7 +329,7 @@ def _growing(analysis: RunAnalysis) -> Iterator[Answer]:
                 symptom=Symptom("value", leaves),
                 names=(*answer.names, *leaves),
             )
-            for answer in again_in_loop.causes(freed, loop)
+            for answer in earlier_iteration.causes(freed, loop)
             if answer.fix is not None
         ]
         if answers:

@@ -102,17 +102,17 @@ def _rebound(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> A
 
 def _cut(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> Answer:
     accidental = [c for c in cuts if not CUT_CAUSES[c.cause].is_deliberate]
-    told = min(_before_trained(accidental or cuts, analysis), key=lambda cut: cut.line)
+    first = min(_before_trained(accidental or cuts, analysis), key=lambda cut: cut.line)
     names = tuple(leaf.name for leaf in _leaves_behind(analysis, cuts))
     answer = Answer(
         key="history.cut",
         title=title,
-        text=f"The graph behind {root} was cut {analysis.where(told)}. What is computed from that "
+        text=f"The graph behind {root} was cut {analysis.where(first)}. What is computed from that "
         "alone "
         "does not require grad, so backward has no graph to follow.",
-        cure=analysis.cure_of(told),
-        line=told.line,
-        names=(told.name, root),
+        cure=analysis.cure_of(first),
+        line=first.line,
+        names=(first.name, root),
         glossary="cut",
         symptom=Symptom("error", names),
     )

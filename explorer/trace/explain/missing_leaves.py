@@ -1,4 +1,4 @@
-"""Leaves that got a gradient and no step, and how they are told."""
+"""Leaves that got a gradient and no step, and how a sentence names them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def names(found: list[Missing]) -> tuple[str, ...]:
 
 
 def title(found: list[Missing]) -> str:
-    told = names(found)
-    return f"Why {'does' if len(told) == 1 else 'do'} {join_names(told)} not change?"
+    leaves = names(found)
+    return f"Why {'does' if len(leaves) == 1 else 'do'} {join_names(leaves)} not change?"
 
 
 def them(found: list[Missing]) -> str:

@@ -42,7 +42,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 
 
 def _kind_of(reason: Reason, record: LiveTensor) -> str:
-    """The same for reasons that are told together."""
+    """The same for reasons that one answer names together."""
     if reason.cut is not None:
         return f"{reason.cut.line} {reason.cut.cause} {reason.cut.function}"
     return reason.text.replace(record.name, "…")
@@ -81,8 +81,8 @@ def _symptom(group: list[LiveTensor], why: list[Reason], analysis: RunAnalysis) 
 
 def _fixes(group: list[LiveTensor], analysis: RunAnalysis) -> Iterator[str | None]:
     """The program without what cuts by mistake; and without all reasons."""
-    told = [reason for record in group for reason in reasons(record, analysis)]
-    for among in ([r for r in told if not _is_deliberate(r)], told):
+    found = [reason for record in group for reason in reasons(record, analysis)]
+    for among in ([r for r in found if not _is_deliberate(r)], found):
         repair = Repair(analysis.draft())
         for reason in among:
             if reason.mend is not None:

@@ -30,7 +30,7 @@ from explorer.trace.records import Answer, Symptom
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """For each pass, where its first NaN or infinity came from. What a pass spoils that began with
     spoiled leaves needs no other answer."""
-    told: set[Any] = set()
+    explained: set[Any] = set()
     for raw_pass in analysis.passes:
         roots = [analysis.recorder.find(root) for root in raw_pass.roots]
         root = next((r for r in roots if r is not None and is_nonfinite(r.captured)), None)
@@ -38,19 +38,19 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             origin = walk_back(root, analysis)
             is_later = origin.is_leaf and _was_finite(origin, analysis)
             if is_later or nonfinite_steps.has_run_away(analysis):
-                if not told:
+                if not explained:
                     yield from nonfinite_steps.explain(raw_pass, analysis)
                 return
             key: Any = (origin.line, origin.name)
-            if key not in told:
+            if key not in explained:
                 yield _forward(origin, raw_pass, analysis)
-            told.add(key)
+            explained.add(key)
         elif any(map(is_nonfinite, last_gradients(raw_pass))):
             for key, answer in nonfinite_backward.explain(raw_pass, analysis):
-                if key not in told:
+                if key not in explained:
                     yield answer
-                told.add(key)
-    if not told:
+                explained.add(key)
+    if not explained:
         yield from nonfinite_steps.explain_growth(analysis)
 
 

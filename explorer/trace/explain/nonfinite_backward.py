@@ -46,7 +46,7 @@ MOST_ORIGINS = 6
 
 
 def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[tuple[Any, Answer]]:
-    """The answer for a pass whose root is finite, with what is told in it."""
+    """The answer for a pass whose root is finite, with what it is about."""
     origins = list(_origins(raw_pass, analysis))
     if not origins:
         return

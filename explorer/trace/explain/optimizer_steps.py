@@ -21,7 +21,7 @@ from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names, number
 
 #: Most parameters of which each gets an answer of its own.
-MOST_TOLD = 3
+MOST_MOVED = 3
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
@@ -41,14 +41,14 @@ def _idle(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
     """A gradient of 0, in all steps or in one that the program looks at."""
     looks = re.search(r"\.grad\b(?!\s*=[^=])", analysis.source)
     held = {id(p): p for p in (*(p for p, _ in use.given), *use.parameters())}
-    told = [
+    moved = [
         (name, parameter, *values)
         for name, values in use.moved.items()
         for parameter in held.values()
         if analysis.name_of(parameter) == name and id(parameter) not in use.stale
         if looks or id(parameter) not in use.driven
     ]
-    for name, parameter, line, old, new in told[:MOST_TOLD]:
+    for name, parameter, line, old, new in moved[:MOST_MOVED]:
         yield _moved_by(name, parameter, line, old, new, use, analysis)
 
 

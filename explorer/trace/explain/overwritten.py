@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from explorer.trace.explain import again_in_loop
+from explorer.trace.explain import earlier_iteration
 from explorer.trace.explain.cures import first_of
 from explorer.trace.explain.earlier_graph import EarlierGraph, earlier_graph, local_name, users_of
 from explorer.trace.explain.freed_graph import FreedGraph
@@ -214,9 +214,9 @@ def _after_update(
             f"{write.line} has changed since."
         )
         freed = FreedGraph(analysis, earlier, step, then)
-        loop = again_in_loop.loop_of(freed)
+        loop = earlier_iteration.loop_of(freed)
         if loop is not None:
-            for answer in again_in_loop.causes(freed, loop):
+            for answer in earlier_iteration.causes(freed, loop):
                 yield answer.cure, answer.fix, answer.text
             return
     yield from _delayed(analysis, failed, earlier, write)

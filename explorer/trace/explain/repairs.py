@@ -104,7 +104,7 @@ class Repair:
     # -- values without their history -----------------------------------------------------------
 
     def _unwrap_methods(self, cut: Cut, statement: ast.stmt, names: set[str]) -> None:
-        """Leave out `.detach()` and the like, those on the cut's own tensor if they can be told."""
+        """Leave out `.detach()` and the like, if possible only on the cut's own tensor."""
         calls = [
             call
             for call in own_nodes(statement, ast.Call)

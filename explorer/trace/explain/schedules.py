@@ -106,8 +106,8 @@ DECAYS: dict[str, Callable[[Mapping[str, Any], int], int]] = {
 
 
 def _scheduled_per_batch(use: ScheduleUse, analysis: RunAnalysis) -> Iterator[Answer]:
-    """A schedule of epochs that steps after each batch. It is told where it spoils the training: if
-    the rate is negligible in the second half, or a cosine for all epochs ends and rises again."""
+    """A schedule of epochs that steps after each batch, where it spoils the training: if the rate
+    is negligible in the second half, or a cosine for all epochs ends and rises again."""
     draft, counts = analysis.draft(), analysis.recorder.run_counts
     loops = loops_around(draft, use.first)
     statement = draft.statement(use.first)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from explorer.trace.explain import again_in_loop, again_in_turn
+from explorer.trace.explain import earlier_iteration, same_iteration
 from explorer.trace.explain.cures import first_of
 from explorer.trace.explain.earlier_graph import earlier_graph
 from explorer.trace.explain.freed_graph import FreedGraph
@@ -32,8 +32,8 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     if step is None or earlier is None:
         return
     freed = FreedGraph(analysis, earlier, step)
-    loop = again_in_loop.loop_of(freed)
-    causes = again_in_turn.causes(freed) if loop is None else again_in_loop.causes(freed, loop)
+    loop = earlier_iteration.loop_of(freed)
+    causes = same_iteration.causes(freed) if loop is None else earlier_iteration.causes(freed, loop)
     answers = [answer for answer in causes if answer.fix is not None]
     answers.append(_general(freed))
     yield first_of(answers)

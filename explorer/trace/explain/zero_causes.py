@@ -1,6 +1,6 @@
 """Why one operation passes on a gradient of 0 although it receives another, by its name.
 
-A cause is told only where what the operation saved, or the values it had, show it.
+A cause is given only where what the operation saved, or the values it had, show it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from explorer.trace.explain.zero_slopes import (
     steps,
     underflow,
 )
-from explorer.trace.explain.zero_stop import Cause, Stop
+from explorer.trace.explain.zero_step import Cause, ZeroStep
 
 
-def cause_of(stop: Stop) -> Cause | None:
+def cause_of(stop: ZeroStep) -> Cause | None:
     """Why the gradient is 0 after this step; None if that is not certain."""
     too_small = underflow(stop)
     if too_small is not None:
@@ -49,7 +49,7 @@ def cause_of(stop: Stop) -> Cause | None:
     return None
 
 
-def constant_result(stop: Stop) -> Cause | None:
+def constant_result(stop: ZeroStep) -> Cause | None:
     """Why what follows does not depend on the input of this operation, whatever its values are:
     softmax over one element, or the sum of what was normalised."""
     kinds = (("Softmax", softmax), ("LogSoftmax", softmax), ("NativeBatchNorm", normalised),
@@ -58,7 +58,7 @@ def constant_result(stop: Stop) -> Cause | None:
     return found if found is not None and found[1] in ("one element", "one class", "sum") else None
 
 
-Finder = Callable[[Stop], Cause | None]
+Finder = Callable[[ZeroStep], Cause | None]
 #: By the beginning of a node's name; those that concern the same node are tried in this order.
 FINDERS: tuple[tuple[str, Finder], ...] = (
     *((start, steps) for start in STEPS),

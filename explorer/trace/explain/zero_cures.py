@@ -18,7 +18,7 @@ from explorer.trace.explain.expressions import (
 from explorer.trace.explain.nonfinite_cures import in_bfloat16
 from explorer.trace.explain.nonfinite_values import values_of
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.explain.zero_stop import Stop
+from explorer.trace.explain.zero_step import ZeroStep
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.text import shortened
 
@@ -39,7 +39,7 @@ ADVICE = {
 }
 
 
-def cures(stop: Stop, key: str, analysis: RunAnalysis) -> Iterator[Cure]:
+def cures(stop: ZeroStep, key: str, analysis: RunAnalysis) -> Iterator[Cure]:
     """What may help, the best first."""
     if key == "relu":
         yield _leaky(analysis)
@@ -64,7 +64,7 @@ def cures(stop: Stop, key: str, analysis: RunAnalysis) -> Iterator[Cure]:
                     yield words, fresh.changed()
 
 
-def checks(stop: Stop, key: str, analysis: RunAnalysis) -> Iterator[str | None]:
+def checks(stop: ZeroStep, key: str, analysis: RunAnalysis) -> Iterator[str | None]:
     """Programs that are no cure, but have another gradient if the cause is the true one."""
     draft, place = _place(stop, analysis)
     if place is None or not place.operands:
@@ -86,7 +86,7 @@ def checks(stop: Stop, key: str, analysis: RunAnalysis) -> Iterator[str | None]:
         yield draft.changed()
 
 
-def _place(stop: Stop, analysis: RunAnalysis) -> tuple[Draft, Operation | None]:
+def _place(stop: ZeroStep, analysis: RunAnalysis) -> tuple[Draft, Operation | None]:
     draft = analysis.draft()
     places = operations_for(draft, stop.live) if stop.live is not None else []
     return draft, places[0] if places else None
@@ -112,7 +112,7 @@ def _same(draft: Draft, node: ast.expr) -> ast.expr | None:
 Change = tuple[str, ast.expr, str]
 
 
-def _straight_through(draft: Draft, place: Operation, stop: Stop) -> Iterator[Change]:
+def _straight_through(draft: Draft, place: Operation, stop: ZeroStep) -> Iterator[Change]:
     x = operand_text(draft, place.operands[0])
     new = f"{x} + ({draft.of(place.node)} - {x}).detach()"
     if not any(getattr(s, "value", None) is place.node for s in draft.nodes(ast.stmt)):
@@ -124,7 +124,7 @@ def _straight_through(draft: Draft, place: Operation, stop: Stop) -> Iterator[Ch
     )
 
 
-def _one_element(draft: Draft, place: Operation, stop: Stop) -> Iterator[Change]:
+def _one_element(draft: Draft, place: Operation, stop: ZeroStep) -> Iterator[Change]:
     result, dim = stop.saved("result"), place.argument(1, "dim")
     if result is None or not place.operands:
         return
@@ -146,7 +146,7 @@ def _one_element(draft: Draft, place: Operation, stop: Stop) -> Iterator[Change]
     yield from ([sigmoid, *others] if is_score or not others else [*others, sigmoid])
 
 
-def _one_class(draft: Draft, place: Operation, stop: Stop) -> Iterator[Change]:
+def _one_class(draft: Draft, place: Operation, stop: ZeroStep) -> Iterator[Change]:
     if not isinstance(place.node, ast.Call) or len(place.operands) != 2:
         return
     scores, target = (operand_text(draft, operand) for operand in place.operands)
@@ -218,7 +218,7 @@ def _with_logits(analysis: RunAnalysis) -> Cure:
     return words, draft.changed()
 
 
-def _criterion(stop: Stop, analysis: RunAnalysis) -> Cure:
+def _criterion(stop: ZeroStep, analysis: RunAnalysis) -> Cure:
     """nn.BCEWithLogitsLoss for scores of a single class."""
     draft = analysis.draft()
     words = "For a single score, use BCEWithLogitsLoss."

@@ -20,7 +20,7 @@ from explorer.trace.explain.nonfinite_values import is_nonfinite
 from explorer.trace.explain.run_analysis import RunAnalysis, is_small_array, short_text
 from explorer.trace.explain.zero_causes import cause_of, constant_result
 from explorer.trace.explain.zero_cures import ADVICE, checks, cures
-from explorer.trace.explain.zero_stop import Cause, Stop, told
+from explorer.trace.explain.zero_step import Cause, ZeroStep, spoken_name
 from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.recording.passes import RawPass, RawStep
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -37,7 +37,7 @@ SQUASHING = {
 FEWEST, WEAK = 3, 1e-3
 #: Leaves of one pass that are looked at.
 MOST_LEAVES = 40
-#: With so many places at which gradients of one leaf become 0, none is told.
+#: With so many places at which gradients of one leaf become 0, none is shown.
 MOST_STOPS = 5
 #: A gradient this much smaller than the one before is 0, up to rounding.
 ROUNDING = 1e-5
@@ -135,7 +135,7 @@ class Group:
     """Leaves whose gradients become 0 in the same places, and why. `is_rounded` says that they
     are 0 up to rounding."""
 
-    stops: list[Stop]
+    stops: list[ZeroStep]
     causes: list[Cause]
     leaves: list[torch.Tensor] = field(default_factory=list)
     is_rounded: bool = False
@@ -216,11 +216,13 @@ def _cancelled(
             continue
         leaf = leaf_of(node)
         live = owners.get(node)
-        name = analysis.name_of(leaf) if leaf is not None else told(live) if live else ""
+        name = analysis.name_of(leaf) if leaf is not None else spoken_name(live) if live else ""
         if not name:
             return None
         users = [owners.get(raw_pass.functions[other.function]) for other, _ in parts]
-        places = [f"{told(user)} (line {user.statement})" for user in users if user is not None]
+        places = [
+            f"{spoken_name(user)} (line {user.statement})" for user in users if user is not None
+        ]
         values = " + ".join(short_text(kept.array()) for _, kept in parts[:3])
         text = f"the gradients of {name} from {join_names(places)} cancel: {values} = 0"
         return Group([_stop(step, raw_pass, path, owners, analysis)], [(text, "cancels")])
@@ -256,7 +258,7 @@ def _merged(groups: list[Group]) -> list[Group]:
 def _stop(
     step: RawStep, raw_pass: RawPass, path: Path, owners: dict[Any, LiveTensor],
     analysis: RunAnalysis,
-) -> Stop:  # fmt: skip
+) -> ZeroStep:  # fmt: skip
     node = raw_pass.functions[step.function]
     slot = next((i for i, (to, _) in enumerate(node.next_functions) if to in path.nodes), 0)
     live = owners.get(node)
@@ -267,7 +269,9 @@ def _stop(
     result = analysis.recorder.find(raw_pass.roots[0]) if raw_pass.roots else None
     names = (result.name, result.operation) if result is not None else ()
     is_loss = any(word in name.lower() for name in names for word in LOSSES)
-    return Stop(type(node).__name__, step, live, slot, line, loss, is_own, is_loss, raw_pass.leaves)
+    return ZeroStep(
+        type(node).__name__, step, live, slot, line, loss, is_own, is_loss, raw_pass.leaves
+    )
 
 
 def _answer(group: Group, raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:

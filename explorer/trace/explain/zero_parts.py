@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.trace.explain.expressions import same_operation
-from explorer.trace.explain.zero_stop import SATISFIED, Cause, Stop, at_minimum, told
+from explorer.trace.explain.zero_step import SATISFIED, Cause, ZeroStep, at_minimum, spoken_name
 from explorer.trace.text import number, shape_text, shortened
 
 # -- factors ------------------------------------------------------------------------------------
 
 
-def factor_cause(stop: Stop) -> Cause | None:
+def factor_cause(stop: ZeroStep) -> Cause | None:
     live = stop.live
     if live is None or not live.inputs:
         return None
@@ -40,7 +40,7 @@ def factor_cause(stop: Stop) -> Cause | None:
     if zero:
         is_one = zero[0].captured.shape in ((), (1,))
         state = "is 0" if is_one else "is all 0"
-        text = f"line {stop.line} multiplies by {told(zero[0])}, which {state}"
+        text = f"line {stop.line} multiplies by {spoken_name(zero[0])}, which {state}"
         if zero[0].is_leaf and zero[0].requires_grad:
             return text, "weights"
         return text, "relu" if zero[0].operation == "relu" else "factor"
@@ -53,14 +53,14 @@ def factor_cause(stop: Stop) -> Cause | None:
 # -- sums that do not depend on what they add -----------------------------------------------------
 
 
-def softmax(stop: Stop) -> Cause | None:
+def softmax(stop: ZeroStep) -> Cause | None:
     result, dim = stop.saved("result"), stop.step.saved.get("dim")
     if result is None or not isinstance(dim, int):
         return None
     is_log = stop.kind.startswith("Log")
     name = "log_softmax" if is_log else "softmax"
     live = stop.live
-    operand = told(live.inputs[0]) if live is not None and live.inputs else "its input"
+    operand = spoken_name(live.inputs[0]) if live is not None and live.inputs else "its input"
     if live is not None and live.operation == "cross_entropy":
         name = "cross_entropy"
     if result.ndim == 0 or result.shape[dim] == 1:
@@ -94,7 +94,7 @@ def softmax(stop: Stop) -> Cause | None:
     return None
 
 
-def normalised(stop: Stop) -> Cause | None:
+def normalised(stop: ZeroStep) -> Cause | None:
     """The sum of what a norm layer has normalised is always the same."""
     received = stop.received
     operation = stop.live.operation if stop.live is not None else ""
@@ -110,7 +110,7 @@ def normalised(stop: Stop) -> Cause | None:
     return None
 
 
-def summed(stop: Stop) -> Cause | None:
+def summed(stop: ZeroStep) -> Cause | None:
     """The gradients of broadcast elements, which cancel."""
     received = stop.received
     if received is None or received.size < 2 or not received.any():
@@ -129,7 +129,7 @@ def summed(stop: Stop) -> Cause | None:
 # -- other elements -------------------------------------------------------------------------------
 
 
-def where_cause(stop: Stop) -> Cause | None:
+def where_cause(stop: ZeroStep) -> Cause | None:
     condition = stop.saved("condition")
     if condition is None or condition.dtype.kind != "b" or not stop.is_own:
         return None
@@ -139,14 +139,14 @@ def where_cause(stop: Stop) -> Cause | None:
     return f"torch.where {stop.place} takes the other value for every element", ""
 
 
-def masked_fill(stop: Stop) -> Cause | None:
+def masked_fill(stop: ZeroStep) -> Cause | None:
     mask = stop.saved("mask")
     if mask is None or not mask.all() or not stop.is_own:
         return None
     return f"masked_fill {stop.place} replaces every element", ""
 
 
-def extreme(stop: Stop) -> Cause | None:
+def extreme(stop: ZeroStep) -> Cause | None:
     first, second = stop.operand(0), stop.operand(1)
     if first[1] is None or second[1] is None:
         return None
@@ -158,7 +158,7 @@ def extreme(stop: Stop) -> Cause | None:
     return f"{name} {stop.place} takes {other[0]} for every element", ""
 
 
-def joined(stop: Stop) -> Cause | None:
+def joined(stop: ZeroStep) -> Cause | None:
     live = stop.live
     if live is None or not stop.is_own or stop.slot >= len(live.inputs):
         return None
@@ -168,7 +168,7 @@ def joined(stop: Stop) -> Cause | None:
         "no part of it", ""  # fmt: skip
 
 
-def embedding(stop: Stop) -> Cause | None:
+def embedding(stop: ZeroStep) -> Cause | None:
     indices, padding = stop.saved("indices"), stop.step.saved.get("padding_idx")
     if indices is None or not isinstance(padding, int) or padding < 0:
         return None
@@ -179,7 +179,7 @@ def embedding(stop: Stop) -> Cause | None:
     ), ""
 
 
-def product_cause(stop: Stop) -> Cause | None:
+def product_cause(stop: ZeroStep) -> Cause | None:
     array = stop.saved("self")
     if array is None or (array == 0).sum() < 2:
         return None
@@ -188,5 +188,5 @@ def product_cause(stop: Stop) -> Cause | None:
     return f"several elements of {name} are 0, and {others}, which contains a 0", ""
 
 
-def always_0(stop: Stop) -> Cause | None:
+def always_0(stop: ZeroStep) -> Cause | None:
     return f"the result {stop.place} is always 0", ""

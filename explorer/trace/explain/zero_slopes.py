@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.trace.explain.zero_stop import SATISFIED, Cause, Stop, at_minimum
+from explorer.trace.explain.zero_step import SATISFIED, Cause, ZeroStep, at_minimum
 from explorer.trace.text import number
 
 # -- flat everywhere ----------------------------------------------------------------------------
@@ -15,14 +15,14 @@ STEPS = {
 }  # fmt: skip
 
 
-def steps(stop: Stop) -> Cause | None:
+def steps(stop: ZeroStep) -> Cause | None:
     name = next((text for start, text in STEPS.items() if stop.kind.startswith(start)), "")
     if not name:
         return None
     return f"{name} {stop.place} is flat between its steps, so its slope is 0 everywhere", "steps"
 
 
-def rounded_division(stop: Stop) -> Cause | None:
+def rounded_division(stop: ZeroStep) -> Cause | None:
     mode = stop.step.saved.get("rounding_mode")
     if mode not in ("floor", "trunc"):
         return None
@@ -32,7 +32,7 @@ def rounded_division(stop: Stop) -> Cause | None:
 # -- flat here ----------------------------------------------------------------------------------
 
 
-def relu(stop: Stop) -> Cause | None:
+def relu(stop: ZeroStep) -> Cause | None:
     result, received = stop.saved("result"), stop.received
     if result is None or received is None or result[received != 0].any():
         return None
@@ -50,7 +50,7 @@ def relu(stop: Stop) -> Cause | None:
     return f"relu {stop.place} is flat below 0, and {count} 0 or less", "relu"
 
 
-def clamp(stop: Stop) -> Cause | None:
+def clamp(stop: ZeroStep) -> Cause | None:
     array, received = stop.saved("self"), stop.received
     limits = [stop.step.saved.get(name) for name in ("min", "max", "min_val", "max_val")]
     low, high = limits[0] if limits[0] is not None else limits[2], limits[1]
@@ -102,7 +102,7 @@ SATURATING = {
 }  # fmt: skip
 
 
-def saturated(stop: Stop) -> Cause | None:
+def saturated(stop: ZeroStep) -> Cause | None:
     start = next((s for s in SATURATING if stop.kind.startswith(f"{s}Backward")), None)
     if start is None or stop.live is None or not stop.is_own or len(stop.live.inputs) != 1:
         return None
@@ -124,7 +124,7 @@ def saturated(stop: Stop) -> Cause | None:
     return text, "scale" if is_large else "drop"
 
 
-def stationary(stop: Stop) -> Cause | None:
+def stationary(stop: ZeroStep) -> Cause | None:
     name, array = stop.operand()
     function = "cosh" if stop.kind.startswith("Cosh") else "cos"
     if array is None or array.any():
@@ -132,7 +132,7 @@ def stationary(stop: Stop) -> Cause | None:
     return f"{function} {stop.place} has slope 0 at 0, and {name} is 0", ""
 
 
-def power_cause(stop: Stop) -> Cause | None:
+def power_cause(stop: ZeroStep) -> Cause | None:
     array, exponent = stop.saved("self"), stop.step.saved.get("exponent")
     if stop.slot != 0 or array is None or not isinstance(exponent, int | float):
         return None
@@ -146,7 +146,7 @@ def power_cause(stop: Stop) -> Cause | None:
     return at_minimum(stop, text)
 
 
-def equal(stop: Stop) -> Cause | None:
+def equal(stop: ZeroStep) -> Cause | None:
     """A loss of two equal tensors."""
     first, second = stop.operand(0), stop.operand(1)
     if first[1] is None or second[1] is None or first[1].shape != second[1].shape:
@@ -161,7 +161,7 @@ def equal(stop: Stop) -> Cause | None:
 SMALLEST = {np.dtype("float16"): 6e-8, np.dtype("float32"): 1.4e-45}
 
 
-def underflow(stop: Stop) -> Cause | None:
+def underflow(stop: ZeroStep) -> Cause | None:
     """A gradient so small that the dtype rounds it to 0."""
     received = stop.received
     passed = stop.step.grads_out[stop.slot]
@@ -178,7 +178,7 @@ def underflow(stop: Stop) -> Cause | None:
     ), "float16"
 
 
-def largest_factor(stop: Stop) -> float | None:
+def largest_factor(stop: ZeroStep) -> float | None:
     """What the gradient is multiplied by at most, where that is simple."""
     if stop.kind.startswith(("ToCopy", "Neg", "Expand", "View", "Sum")):
         return 1.0

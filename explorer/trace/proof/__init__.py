@@ -1,1 +1,1 @@
-"""Whether an answer holds: each cure is run, and what it changed is told."""
+"""Whether an answer holds: each cure is run, and the answer says what it changed."""

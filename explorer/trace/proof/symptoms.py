@@ -24,7 +24,7 @@ from explorer.trace.records import (
 )
 from explorer.trace.text import array_lines, join_names, number, shortened
 
-#: Most tensors whose new values are told.
+#: Most tensors whose new values are shown.
 MOST_SHOWN = 3
 #: Longest text of values in a sentence.
 MAX_VALUES = 120
@@ -285,7 +285,7 @@ def _shows_loss(before: Trace, after: Trace, answer: Answer) -> str:
 
 
 #: By `Symptom.kind`. A "value" or a "remark" is still there if the explanations find it again in
-#: the changed run; for a "value", what the named tensors are then is told, or else the loss.
+#: the changed run; for a "value", the new values of the named tensors are shown, or else the loss.
 CHECKS: dict[str, Check] = {
     "error": Check(_same_error, _runs),
     "none": Check(_no_gradient, _shows_gradients),

@@ -137,7 +137,7 @@ class Bindings:
         return list(self._by_object.get(id(value), ()))
 
     def successor(self, binding: Binding) -> Binding | None:
-        """When the name was given to another object; of very many times, the last may be told."""
+        """When the name was given to another object; after very many times, perhaps the last."""
         meanings = self._meanings(binding)
         place = meanings.index(binding) + 1
         return meanings[place] if place < len(meanings) else None

@@ -18,12 +18,12 @@ WORDS = (
     "For complex numbers the derivative is conjugated: a step against the gradient, "
     "z - lr * z.grad, then lowers the loss."
 )
-Values = Mapping[str, Any]
+Saved = Mapping[str, Any]
 #: By node, for each input: its letter, the formula, and the same in numpy.
-_Rule = tuple[tuple[str, str, Callable[[Any, Values], Any]], ...]
+_Rule = tuple[tuple[str, str, Callable[[Any, Saved], Any]], ...]
 
 
-def _times(tex: str, derivative: Callable[[Values], Any]) -> _Rule:
+def _times(tex: str, derivative: Callable[[Saved], Any]) -> _Rule:
     """A function of one number: its derivative is conjugated."""
     return (
         (

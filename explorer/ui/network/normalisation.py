@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.networks.normalisation import NormLayer, Values
+from explorer.networks.normalisation import Moments, NormLayer
 from explorer.trace.text import number
 from explorer.ui.network.maps import Frames, HeatMap, draw_maps, largest
 from explorer.ui.network.runs import await_run
@@ -85,7 +85,7 @@ def _spread(what: str, moments: np.ndarray) -> str:
 
 def _first_row(layers: list[NormLayer]) -> str:
     """Whether the first sample's output depends on the others."""
-    first: list[Values] = [layer.after for layer in layers]
+    first: list[Moments] = [layer.after for layer in layers]
     if len({v.means.shape[1] for v in first}) > 1 or len(layers) == 1:
         return ""
     moved = max(float(abs(v.means[0] - first[-1].means[0]).max()) for v in first)

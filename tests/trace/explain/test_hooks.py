@@ -3,7 +3,7 @@
 import pytest
 
 import explorer
-from tests.trace.explain.test_true_sentences import FORMS, answers, told
+from tests.trace.explain.test_true_sentences import FORMS, answers, sentences
 from tests.trace.explain.tried import tried
 
 pytestmark = pytest.mark.fast
@@ -80,7 +80,7 @@ def test_a_hook_that_changes_the_gradient_itself_is_not_cured_by_none(name: str,
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_torch_refuses_of_a_hook_has_replaced_nothing(form: str) -> None:
-    text = told(
+    text = sentences(
         "x = torch.ones(3, requires_grad=True)\n"
         "x.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2))\n"
         "(x * x).sum().backward()\nprint(x.grad)\n",

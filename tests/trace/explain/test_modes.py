@@ -162,7 +162,7 @@ HEALTHY = {
         "print", "s.append"
     ),
     "other inputs": SAMPLE.replace("print(net(x))", "print(net(x + i))"),
-    "functional, told": OWN.replace("DROPOUT", "F.dropout(x, 0.4, self.training)"),
+    "functional, with its mode": OWN.replace("DROPOUT", "F.dropout(x, 0.4, self.training)"),
     "a list of batches": NET + "data = list(zip(x.split(4), y.split(4)))\nfor epoch in range(3):\n"
     "    for x, y in data:\n        " + STEP.replace("\n    ", "\n        "),
     "an iterator taken one by one": NET + "data = iter(x.split(4))\na = next(data)\n"

@@ -263,8 +263,8 @@ def test_the_cause_is_named_and_its_cure_works(key: str, name: str) -> None:
     assert (answer.fix is not None) == bool(case.written)
     if answer.fix is not None:
         assert case.written in answer.fix
-        told = "the loss goes from " if key == "nonfinite.steps" else ""
-        assert answer.tried.startswith(f"With this change, {told}")
+        said = "the loss goes from " if key == "nonfinite.steps" else ""
+        assert answer.tried.startswith(f"With this change, {said}")
     assert not [other for other in trace.answers if other.key.startswith("zero")]
 
 

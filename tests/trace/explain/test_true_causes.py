@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.trace.explain.test_true_sentences import FORMS, answers, told
+from tests.trace.explain.test_true_sentences import FORMS, answers, sentences
 
 OVERWRITTEN = """\
 x = torch.tensor([0.5, 0.3, 0.9], requires_grad=True)
@@ -73,7 +73,7 @@ grads[0].backward()
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", WITHOUT_GRAPH)
 def test_a_gradient_without_a_graph_is_not_called_a_constant(name: str, form: str) -> None:
-    text = told(WITHOUT_GRAPH[name], form)
+    text = sentences(WITHOUT_GRAPH[name], form)
     assert "graph" in text
     assert "constant" not in text
     assert "None of the tensors" not in text
@@ -84,7 +84,7 @@ def test_a_gradient_without_a_graph_is_not_called_a_constant(name: str, form: st
     "linear", ["4 * t", "t / 2 + t", "(t - 1).sum()", "torch.ones(2) @ (t * torch.ones(2))"]
 )
 def test_the_gradient_of_a_linear_function_is(linear: str, form: str) -> None:
-    text = told(
+    text = sentences(
         f"t = torch.tensor(1.5, requires_grad=True)\ny = {linear}\n"
         "(g,) = torch.autograd.grad(y, t, create_graph=True)\ng.backward()\n",
         form,
@@ -148,7 +148,7 @@ g.backward()
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", NO_GRADIENT)
 def test_only_a_gradient_asks_for_create_graph(name: str, form: str) -> None:
-    text = told(NO_GRADIENT[name], form)
+    text = sentences(NO_GRADIENT[name], form)
     assert "does not require grad" in text
     assert "create_graph" not in text
 
@@ -223,7 +223,9 @@ WITHOUT_W = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", WITHOUT_W)
 def test_what_is_computed_without_w_asks_for_no_create_graph(name: str, form: str) -> None:
-    text = told(f"w = torch.ones(2, requires_grad=True)\n{WITHOUT_W[name]}loss.backward()\n", form)
+    text = sentences(
+        f"w = torch.ones(2, requires_grad=True)\n{WITHOUT_W[name]}loss.backward()\n", form
+    )
     assert "None of the tensors that" in text
     assert "create_graph" not in text
 
@@ -231,7 +233,7 @@ def test_what_is_computed_without_w_asks_for_no_create_graph(name: str, form: st
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("product", ["jvp", "hvp"])
 def test_no_tensor_inside_of_torch_is_said_to_be_frozen(product: str, form: str) -> None:
-    text = told(
+    text = sentences(
         "x = torch.tensor(3.0, requires_grad=True)\n"
         f"_, g = torch.autograd.functional.{product}(lambda t: t**3, x, torch.tensor(1.0))\n"
         "g.backward()\n",
@@ -264,8 +266,8 @@ def test_the_sums_inside_a_network_are_none_of_earlier_turns() -> None:
     question = "Why does memory grow with img?"
     for detached in ("img = img.detach()", "img = img.detach() + 1\n    img = img + net(img)",
                      "old = img.detach()\n    img = old"):  # fmt: skip
-        assert question not in told(RESIDUAL.format(detached=detached), FORMS[0])
-    assert question in told(RESIDUAL.format(detached="pass"), FORMS[0])
+        assert question not in sentences(RESIDUAL.format(detached=detached), FORMS[0])
+    assert question in sentences(RESIDUAL.format(detached="pass"), FORMS[0])
 
 
 DREAM = """\
@@ -282,7 +284,9 @@ print(loss.item())
 
 @pytest.mark.parametrize("form", FORMS)
 def test_memory_does_not_grow_with_what_is_detached_in_each_turn(form: str) -> None:
-    assert "memory" not in told(DREAM.format(detached="img = img.detach().requires_grad_()"), form)
+    assert "memory" not in sentences(
+        DREAM.format(detached="img = img.detach().requires_grad_()"), form
+    )
 
 
 @pytest.mark.parametrize(
@@ -298,7 +302,7 @@ def test_it_grows_with_a_total_of_results(added: str) -> None:
     total = (
         f"net = nn.Linear(2, 1).eval()\ntotal = 0\nfor i in range(9):\n    {added}\nprint(total)\n"
     )
-    assert "Why does memory grow with total?" in told(total, FORMS[0])
+    assert "Why does memory grow with total?" in sentences(total, FORMS[0])
 
 
 SCALED = """\
@@ -326,7 +330,7 @@ for group in opt.param_groups:
 )
 def test_a_scaled_loss_is_not_told_as_the_loss(scaled: str, form: str) -> None:
     body = SCALED.format(scaler="pass", scaled=scaled, step="opt.step()")
-    assert "the last loss is" not in told(body, form)
+    assert "the last loss is" not in sentences(body, form)
 
 
 AMP = """\
@@ -385,7 +389,7 @@ def test_a_loss_that_a_scaler_multiplied_is_not_told(backward: str, form: str) -
     ],
 )
 def test_a_multiple_of_the_loss_is_not_told_as_the_loss(backward: str) -> None:
-    assert "the last loss is" not in told(AGAIN.format(backward=backward), FORMS[0])
+    assert "the last loss is" not in sentences(AGAIN.format(backward=backward), FORMS[0])
 
 
 @pytest.mark.parametrize(
@@ -398,7 +402,7 @@ def test_a_multiple_of_the_loss_is_not_told_as_the_loss(backward: str) -> None:
     ],
 )
 def test_the_last_loss_is_that_which_the_program_prints(backward: str) -> None:
-    assert "the last loss is" in told(AGAIN.format(backward=backward), FORMS[0])
+    assert "the last loss is" in sentences(AGAIN.format(backward=backward), FORMS[0])
 
 
 EXPLODING = """\
@@ -425,8 +429,8 @@ for step in range({steps}):
 def test_a_multiple_of_the_loss_does_not_grow_as_the_loss(
     steps: int, title: str, form: str
 ) -> None:
-    plain = told(EXPLODING.format(steps=steps, backward="loss.backward()"), form)
-    scaled = told(EXPLODING.format(steps=steps, backward="(loss * 4 / 2).backward()"), form)
+    plain = sentences(EXPLODING.format(steps=steps, backward="loss.backward()"), form)
+    scaled = sentences(EXPLODING.format(steps=steps, backward="(loss * 4 / 2).backward()"), form)
     assert title in plain
     assert title in scaled
     assert "the loss goes from" in plain
@@ -436,7 +440,7 @@ def test_a_multiple_of_the_loss_does_not_grow_as_the_loss(
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mean", ["np.mean(e)", "np.float32(e.mean())", "e.max()"])
 def test_a_number_of_numpy_tells_where_the_graph_was_cut(mean: str, form: str) -> None:
-    text = told(
+    text = sentences(
         "net = nn.Linear(2, 1)\nx = torch.ones(3, 2)\ne = net(x).detach().numpy() ** 2\n"
         f"mean = {mean}\nloss = torch.tensor(mean)\nloss.backward()\n",
         form,
@@ -447,7 +451,7 @@ def test_a_number_of_numpy_tells_where_the_graph_was_cut(mean: str, form: str) -
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_has_a_name_needs_none(form: str) -> None:
-    text = told(
+    text = sentences(
         "x = torch.tensor(2.0, requires_grad=True)\nh = x * 3\n(h * h).backward()\nprint(h.grad)\n",
         form,
     )
@@ -504,7 +508,7 @@ def test_what_required_no_gradient_is_that_behind_the_loss(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_number_made_a_tensor_is_not_computed_from_itself(form: str) -> None:
-    text = told("total = sum([1.0, 2.0])\nloss = torch.tensor(total)\nloss.backward()\n", form)
+    text = sentences("total = sum([1.0, 2.0])\nloss = torch.tensor(total)\nloss.backward()\n", form)
     assert "of plain numbers, which have no history." in text
     assert "None of the tensors" not in text
     assert "requires_grad=True" not in text
@@ -624,7 +628,7 @@ def test_an_input_that_is_optimised_needs_no_trained_weights(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_numbers_in_a_dict_tell_where_they_were_cut(form: str) -> None:
-    text = told(
+    text = sentences(
         "net = nn.Linear(2, 1)\nx = torch.ones(3, 2)\nlosses = {'a': net(x).mean().item()}\n"
         "total = torch.tensor(sum(losses.values()))\ntotal.backward()\n",
         form,
@@ -633,7 +637,7 @@ def test_numbers_in_a_dict_tell_where_they_were_cut(form: str) -> None:
 
 
 def test_functions_that_return_each_other_are_followed_once() -> None:
-    text = told(
+    text = sentences(
         "x = torch.tensor(2.0)\ndef start(a):\n    h = a * 2\n    if h > 100:\n"
         "        return middle\n    return h\ndef middle(a):\n    if a > 100:\n"
         "        return start\n    return a\nz = start(middle(x))\nz.backward()\n",

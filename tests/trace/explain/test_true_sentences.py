@@ -21,7 +21,7 @@ def answers(body: str, form: str) -> tuple[Answer, ...]:
     return tried(f"{T}def main():\n{indent(body, '    ')}\nmain()\n")
 
 
-def told(body: str, form: str) -> str:
+def sentences(body: str, form: str) -> str:
     """All that is said of the program."""
     return "\n".join(f"{a.title} {a.text} {a.cure} {a.tried}" for a in answers(body, form))
 
@@ -60,7 +60,9 @@ def test_a_result_that_was_overwritten_makes_no_function_flat(
 @pytest.mark.parametrize("form", FORMS)
 def test_a_function_is_flat_where_it_is_saturated(form: str) -> None:
     program = OVERWRITTEN.format(function="sigmoid", change="add_(0.0)")
-    assert "is flat at its input" in told(program.replace("0.5, 0.8, 1.0", "-300.0, 200.0"), form)
+    assert "is flat at its input" in sentences(
+        program.replace("0.5, 0.8, 1.0", "-300.0, 200.0"), form
+    )
 
 
 # -- optimizers -----------------------------------------------------------------------------------
@@ -87,7 +89,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("frozen", ["pass", "w.requires_grad = False"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_first_step_has_no_earlier_gradients(optimizer: str, frozen: str, form: str) -> None:
-    text = told(IDLE.format(optimizer=optimizer, steps=1, frozen=frozen), form)
+    text = sentences(IDLE.format(optimizer=optimizer, steps=1, frozen=frozen), form)
     assert "weight_decay = " in text
     assert OPTIMIZERS[optimizer] not in text
 
@@ -95,7 +97,7 @@ def test_a_first_step_has_no_earlier_gradients(optimizer: str, frozen: str, form
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_later_step_has_earlier_gradients(optimizer: str, form: str) -> None:
-    text = told(IDLE.format(optimizer=optimizer, steps=3, frozen="pass"), form)
+    text = sentences(IDLE.format(optimizer=optimizer, steps=3, frozen="pass"), form)
     assert OPTIMIZERS[optimizer] in text
 
 
@@ -111,8 +113,8 @@ for step in range(3):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_optimizer_without_state_loses_none(form: str) -> None:
-    assert "momentum of earlier gradients" in told(AGAIN.format(momentum=0.9), form)
-    assert "momentum of earlier gradients" not in told(AGAIN.format(momentum=0), form)
+    assert "momentum of earlier gradients" in sentences(AGAIN.format(momentum=0.9), form)
+    assert "momentum of earlier gradients" not in sentences(AGAIN.format(momentum=0), form)
 
 
 # -- meta-learning --------------------------------------------------------------------------------
@@ -145,8 +147,8 @@ INNER = [
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("fast", INNER)
 def test_the_sum_over_tasks_is_no_mistake(fast: str, form: str) -> None:
-    assert SUM in told(META.format(fast="theta"), form)
-    assert SUM not in told(META.format(fast=fast), form)
+    assert SUM in sentences(META.format(fast="theta"), form)
+    assert SUM not in sentences(META.format(fast=fast), form)
 
 
 # -- evaluation mode ------------------------------------------------------------------------------
@@ -174,12 +176,12 @@ MODE = "Is backbone in training mode"
     [("backbone.requires_grad_(False)", ALL), ("", "head.parameters()"), ("", ALL)],
 )
 def test_eval_of_a_part_is_meant(frozen: str, trained: str, form: str) -> None:
-    assert MODE not in told(BACKBONE.format(frozen=frozen, trained=trained), form)
+    assert MODE not in sentences(BACKBONE.format(frozen=frozen, trained=trained), form)
 
 
 def test_eval_of_all_that_is_trained_is_not_meant() -> None:
     program = BACKBONE.format(frozen="head.eval()", trained=ALL)
-    assert MODE in told(program, FORMS[0])
+    assert MODE in sentences(program, FORMS[0])
 
 
 # -- an answer with a cure ------------------------------------------------------------------------

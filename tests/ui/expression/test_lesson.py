@@ -28,17 +28,17 @@ print(x.grad)
 def test_a_hidden_trace_holds_no_gradient() -> None:
     trace = explorer.run(SOURCE)
     assert "31." in trace.output
-    told = lesson.without_gradients(trace)
-    assert all(t.grad is None and not t.why_none for t in told.tensors)
-    assert not any(p.steps or p.dot for p in told.passes)
-    assert "31." not in told.output
-    assert json.dumps(to_plain(replace(told, source=""))).count("grad 31") == 0
+    hidden = lesson.without_gradients(trace)
+    assert all(t.grad is None and not t.why_none for t in hidden.tensors)
+    assert not any(p.steps or p.dot for p in hidden.passes)
+    assert "31." not in hidden.output
+    assert json.dumps(to_plain(replace(hidden, source=""))).count("grad 31") == 0
 
 
 def test_values_read_from_a_gradient_are_hidden_too() -> None:
-    told = lesson.without_gradients(explorer.run(SOURCE))
+    hidden = lesson.without_gradients(explorer.run(SOURCE))
     thirty_one = np.array([31.0, 31.0], dtype=np.float32)
-    for record in told.tensors:
+    for record in hidden.tensors:
         if isinstance(record.value, np.ndarray) and record.value.shape == (2,):
             assert not np.array_equal(record.value, thirty_one), record.name
 

@@ -1,4 +1,4 @@
-"""Two backward calls, without a turn of a loop between them, go through the same graph.
+"""Two backward calls, in the same iteration or without a loop, go through the same graph.
 
 Asked at https://github.com/MorvanZhou/PyTorch-Tutorial/issues/57
 """

@@ -15,7 +15,7 @@ from explorer.trace.text import shortened
 
 
 @dataclass(frozen=True)
-class Stop:
+class ZeroStep:
     """A step at which a gradient becomes 0. `live` is the result of the operation it belongs to,
     `slot` the input of the node towards which 0 is passed on."""
 
@@ -65,7 +65,7 @@ class Stop:
         inputs = self.live.inputs if self.live is not None and self.is_own else ()
         if not -len(inputs) <= number < len(inputs):
             return "its input", None
-        return told(inputs[number]), self.values(inputs[number])
+        return spoken_name(inputs[number]), self.values(inputs[number])
 
     def values(self, source: LiveTensor) -> np.ndarray | None:
         """The values that an input of the operation had; those of a leaf, as the pass began."""
@@ -74,7 +74,7 @@ class Stop:
         return array if array is not None or now is None else values_of(now)
 
 
-def told(live: LiveTensor) -> str:
+def spoken_name(live: LiveTensor) -> str:
     """How a sentence names a tensor: what a layer computes inside has no name of its own."""
     is_inside = not live.named and live.name == live.operation
     if is_inside:
@@ -90,7 +90,7 @@ Cause = tuple[str, str]
 SATISFIED = "The loss is 0, and nothing is left to improve: this is no error"
 
 
-def at_minimum(stop: Stop, text: str) -> Cause:
+def at_minimum(stop: ZeroStep, text: str) -> Cause:
     """The cause; if it means that a minimum has been reached, it says so."""
     if stop.is_at_minimum:
         return f"{text}. The result is 0 and at a minimum: this is no error", "minimum"

@@ -1,4 +1,4 @@
-"""How a program carries values from one turn of a loop into the next: where it keeps them."""
+"""How a program carries values from one iteration of a loop into the next: where it keeps them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from explorer.program.draft import Draft
-from explorer.trace.explain.carried import Carried, appends
+from explorer.trace.explain.carried_repairs import Carried, appends
 from explorer.trace.explain.earlier_graph import EarlierGraph, Entry
 from explorer.trace.explain.loops import (
     Loop,
@@ -72,8 +72,8 @@ def _carried(earlier: EarlierGraph, entry: Entry, draft: Draft, loop: Loop) -> C
 def _kept_as(
     name: str, variables: Mapping[str, Any], draft: Draft, loop: Loop
 ) -> tuple[str, str] | None:
-    """The variable or attribute with this name, if a turn reads what an earlier one assigned; and
-    whether that is a "tensor", a "tuple", a "list", or the "items" appended to a list."""
+    """The variable or attribute with this name, if an iteration reads what an earlier one assigned;
+    and whether that is a "tensor", a "tuple", a "list", or the "items" appended to a list."""
     base, bracket, _ = name.partition("[")
     kind = type(variables.get(base)).__name__
     if bracket and kind in ("list", "deque") and appends(draft, base):
@@ -119,7 +119,7 @@ def _kept_in_attribute(
 
 
 def is_carried(name: str, loop: Loop) -> bool:
-    """Whether a turn of a loop reads a name before it assigns to it."""
+    """Whether an iteration of a loop reads a name before it assigns to it."""
     events = sorted(_uses(name, loop))
     is_assigned = any(assigned for _, _, assigned in events)
     return is_assigned and not events[0][2]

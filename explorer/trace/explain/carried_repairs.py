@@ -1,4 +1,4 @@
-"""Values that are carried from one turn of a loop into the next, and how to detach them."""
+"""Values that are carried from one iteration of a loop into the next, and how to detach them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Carried:
 
     `is_made_before` says whether it was computed before the loop, and `form` whether it is kept as
     a "tensor", in a "tuple" or "list", or among the "items" appended to a list. A total is a sum
-    to which each turn adds with `adding`; `start` is what started it, or the list.
+    to which each iteration adds with `adding`; `start` is what started it, or the list.
     """
 
     entry: Entry
@@ -37,7 +37,7 @@ class Carried:
 
     @property
     def can_restart(self) -> bool:
-        """Whether a turn can start it anew: a total or a list, and a list that is an attribute."""
+        """Whether an iteration can start it anew: a total, or a list, also one in an attribute."""
         return self.start is not None or (self.form == "items" and "." in self.text)
 
     # -- changes ------------------------------------------------------------------------------
@@ -47,8 +47,8 @@ class Carried:
         return DETACHED.get(self.form, "{}.detach()").format(text)
 
     def detach(self, draft: Draft, loop: Loop, backward: ast.stmt | None, at_source: bool) -> str:
-        """Detach the value, at the statement that hands it on or at the end of the turn; what was
-        written, or ""."""
+        """Detach the value, at the statement that hands it on or at the end of the iteration; what
+        was written, or ""."""
         if self.form == "items":
             for call in appends(draft, self.text):
                 new = f"{parenthesised(draft.of(call.args[0]))}.detach()"
@@ -61,7 +61,7 @@ class Carried:
         if written:
             return written
         new = f"{self.text} = {self.detached(self.text)}"
-        draft.insert_after(end_of_turn(draft, loop, backward), new)
+        draft.insert_after(end_of_iteration(draft, loop, backward), new)
         return new
 
     def _use_result(self, draft: Draft, loop: Loop) -> str:
@@ -86,12 +86,12 @@ class Carried:
         return ""
 
     def restart(self, draft: Draft, loop: Loop, backward: ast.stmt) -> str:
-        """Start a total or a list anew in each turn, or take the one result itself; what was
+        """Start a total or a list anew in each iteration, or take the one result itself; what was
         written, or ""."""
         adding, start = self.adding, self.start
         if self.form == "items" and "." in self.text:
             new = f"{self.text}.clear()"
-            draft.insert_after(end_of_turn(draft, loop, backward), new)
+            draft.insert_after(end_of_iteration(draft, loop, backward), new)
             return new
         if start is None:
             return ""
@@ -116,11 +116,11 @@ class Carried:
             draft.delete(start)
             draft.insert_before(loop.body[0], text)
         else:
-            draft.insert_after(end_of_turn(draft, loop, backward), text)
+            draft.insert_after(end_of_iteration(draft, loop, backward), text)
         return text
 
 
-def end_of_turn(draft: Draft, loop: Loop, backward: ast.stmt | None) -> ast.stmt:
+def end_of_iteration(draft: Draft, loop: Loop, backward: ast.stmt | None) -> ast.stmt:
     """The last statement after backward: of the loop, or of a condition in it around backward."""
     if backward is not None and contains(loop, backward.lineno):
         block = block_of(draft, backward)

@@ -19,17 +19,17 @@ _SHOWS = {"print", "display", "pprint", "allclose", "equal", "isclose", "gradche
 _MOST_NODES = 20_000
 
 
-def mark_noticed(answer: Answer, names: frozenset[str]) -> Answer:
+def mark_looked_at(answer: Answer, names: frozenset[str]) -> Answer:
     """The answer, and its alternatives, marked if it is about one of these tensors."""
     about = answer.symptom.names if answer.symptom is not None else ()
     return replace(
         answer,
         noticed=bool(names & {*about, *answer.names}),
-        alternatives=tuple(mark_noticed(other, names) for other in answer.alternatives),
+        alternatives=tuple(mark_looked_at(other, names) for other in answer.alternatives),
     )
 
 
-def noticed_names(analysis: RunAnalysis) -> frozenset[str]:
+def names_looked_at(analysis: RunAnalysis) -> frozenset[str]:
     """The names of the tensors that the program printed, compared or stepped, or whose `.grad` it
     found to be None."""
     recorder = analysis.recorder

@@ -1,4 +1,4 @@
-"""A turn of a loop goes back into the graph of an earlier turn, or of what was before the loop.
+"""An iteration goes back into the graph of an earlier one, or of what was before the loop.
 
 Asked at https://github.com/MorvanZhou/PyTorch-Tutorial/issues/57
 """
@@ -9,22 +9,22 @@ import ast
 from collections.abc import Iterator
 
 from explorer.program.draft import Draft
-from explorer.trace.explain.carried import Carried
-from explorer.trace.explain.carried_values import carried_values
+from explorer.trace.explain.carried_repairs import Carried
 from explorer.trace.explain.earlier_graph import walk_nodes
 from explorer.trace.explain.freed_graph import FreedGraph
 from explorer.trace.explain.loops import Loop, contains, loops_around
+from explorer.trace.explain.where_carried import carried_values
 from explorer.trace.recording.torchviz_graph import leaves_of
 from explorer.trace.records import Answer
 from explorer.trace.text import join_names
 
 
 def loop_of(freed: FreedGraph) -> Loop | None:
-    """The loop whose earlier turn went through the graph, if it was an earlier one."""
+    """The loop whose earlier iteration went through the graph, if it was an earlier one."""
     draft, earlier = freed.analysis.draft(), freed.earlier
     before = loops_around(draft, earlier.line)
     loops = [loop for loop in loops_around(draft, freed.line) if loop in before]
-    return loops[-1] if loops and not earlier.is_same_turn() else None
+    return loops[-1] if loops and not earlier.is_same_iteration() else None
 
 
 def causes(freed: FreedGraph, loop: Loop) -> Iterator[Answer]:
@@ -52,7 +52,7 @@ def release_graph(draft: Draft, line: int | None) -> None:
             draft.delete_argument(call, keyword)
 
 
-# -- carried from one turn into the next ----------------------------------------------------------
+# -- carried from one iteration into the next -----------------------------------------------------
 
 
 def _carried(freed: FreedGraph, values: list[Carried], loop: Loop) -> Iterator[Answer]:
