@@ -418,7 +418,7 @@ def _additive(mask: Tensor, scores: Tensor) -> Tensor:
 
 
 def _is_plain(args: Any, kwargs: Any) -> bool:
-    """Without the options that append to the keys."""
+    """Without the arguments that append to the keys."""
     given = dict(zip(("bias_k", "bias_v", "add_zero_attn"), args[7:10], strict=False)) | kwargs
     return not given.get("add_zero_attn") and all(
         given.get(name) is None for name in ("bias_k", "bias_v", "static_k", "static_v")

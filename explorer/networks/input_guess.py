@@ -138,8 +138,8 @@ def _several(
     firsts = [layer[0] for layer in layers if layer]
     named = [_by_name(model, name, layers) for name in names]
     if any(named):
-        options = [found or [*firsts[:3], *_without(firsts, named)] for found in named]
-        yield from product(*options)
+        candidates = [found or [*firsts[:3], *_without(firsts, named)] for found in named]
+        yield from product(*candidates)
     for guess in [g for layer in layers[:2] for g in layer[:4]]:
         yield (guess,) * len(names)
     if len(firsts) >= len(names):

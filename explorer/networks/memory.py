@@ -166,7 +166,7 @@ def _result(
 
 
 def _thin(points: list[MemoryPoint]) -> tuple[MemoryPoint, ...]:
-    """Of every span of operations the point with the most memory; and the last point."""
+    """The point with the most memory in each span of operations; and the last point."""
     size = max(1, -(-len(points) // limits.MOST_MEMORY_POINTS))
     spans = (points[i : i + size] for i in range(0, len(points), size))
     highest = [max(span, key=lambda point: point.bytes) for span in spans]

@@ -156,8 +156,8 @@ def planar(
         (width, "width", range(1, 65)),
     ):
         if value not in allowed:
-            options = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else allowed
-            raise ValueError(f"{name} is {value!r}; it can be {options}")
+            choices = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else allowed
+            raise ValueError(f"{name} is {value!r}; it can be {choices}")
     if not 0 <= noise <= 1:
         raise ValueError(f"noise is {noise}; it can be 0 to 1")
 

@@ -186,12 +186,12 @@ def follow_memory(settings: Settings, job: Job, *, mode: str) -> MemoryRun:
 
 
 def _observe(
-    observe: Callable[..., T], settings: Settings, job: Job, stage: str, **options: Any
+    observe: Callable[..., T], settings: Settings, job: Job, stage: str, **arguments: Any
 ) -> T:
     """What a function like `inspect` finds out about the network."""
     job.report(stage)
     network = make_network(settings)
-    return observe(network.model, *network.inputs, loss=network.criterion, **options)
+    return observe(network.model, *network.inputs, loss=network.criterion, **arguments)
 
 
 @dataclass(frozen=True, eq=False)

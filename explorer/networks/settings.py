@@ -55,8 +55,8 @@ class PresetFacts:
     """What decides which changes a preset allows.
 
     `shape` is that of the first input; `samples` is 0 if they cannot be passed one by one, and
-    then only the mode can be changed. Of a reader's network that can be trained, `setup` is the
-    program without its training.
+    then only the mode can be changed. `setup` is the program of a reader's network without its
+    training, if it can be trained.
     """
 
     shape: tuple[int, ...]

@@ -153,7 +153,7 @@ def own_norms(report: Report) -> dict[str, float]:
 
 
 def _norm(norms: list[float]) -> float:
-    """Of all together; NaN if one is, where `math.hypot` would let infinity hide it."""
+    """The norm of all together; NaN if one is, where `math.hypot` would let infinity hide it."""
     return math.nan if any(map(math.isnan, norms)) else math.hypot(*norms)
 
 

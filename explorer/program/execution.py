@@ -332,7 +332,7 @@ def _patches(source: str, watcher: Watcher) -> list[Patch]:
 @contextmanager
 def _as_main(module: types.ModuleType, program: Program) -> Iterator[None]:
     """The module is `__main__`, started as a script, and the text of its code can be found."""
-    before, arguments = sys.modules.get("__main__"), sys.argv
+    before, argv = sys.modules.get("__main__"), sys.argv
     lines = program.source.splitlines(keepends=True)
     sources = {name: linecache.cache.get(name) for name in (FILE, SCRIPT)}
     sys.modules["__main__"], sys.argv = module, [SCRIPT]
@@ -343,7 +343,7 @@ def _as_main(module: types.ModuleType, program: Program) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.argv, sys.modules["builtins"] = arguments, builtins
+        sys.argv, sys.modules["builtins"] = argv, builtins
         if before is not None:
             sys.modules["__main__"] = before
         for name, entry in sources.items():

@@ -59,7 +59,7 @@ def assemble(
     """The Trace of a run.
 
     Raises MemoryError or RuntimeError where memory does not suffice for that of a program that goes
-    on (`is_running`). Of one that has ended, what it holds then makes room for what was recorded.
+    on (`is_running`). What one that has ended still holds makes room for what was recorded.
     """
     with quiet(), torch.inference_mode(False):
         trace: Trace | None = None
@@ -297,7 +297,7 @@ def _assemble_pass(
 def _around(
     kept: set[str], nodes: Sequence[Node], edges: Sequence[Edge]
 ) -> tuple[list[Node], list[Edge]]:
-    """Of a graph, the function nodes with these ids, and what else is joined to them."""
+    """The function nodes of a graph with these ids, and what else is joined to them."""
     others = {node.id for node in nodes if node.kind != "function"}
     near = [e for e in edges if e.source in kept or e.target in kept]
     kept = kept | ({end for edge in near for end in (edge.source, edge.target)} & others)

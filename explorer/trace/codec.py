@@ -192,33 +192,33 @@ def _checked(expected: _Expected, value: Any) -> Any:
 @cache
 def _types(kind: Any) -> frozenset[Any]:
     """The types allowed where `kind` is expected; `object` if every type is."""
-    options = [get_origin(option) or option for option in _options(kind)]
-    options = [dict if option is Mapping else option for option in options]
+    members = [get_origin(member) or member for member in _members(kind)]
+    members = [dict if member is Mapping else member for member in members]
     # Any is itself a class.
-    return frozenset(o if isinstance(o, type) and o is not Any else object for o in options)
+    return frozenset(o if isinstance(o, type) and o is not Any else object for o in members)
 
 
 @cache
-def _options(kind: Any) -> tuple[Any, ...]:
+def _members(kind: Any) -> tuple[Any, ...]:
     """The members of a union, nested ones included; of any other type, the type alone."""
     if get_origin(kind) in (Union, types.UnionType):
-        return tuple(option for arg in get_args(kind) for option in _options(arg))
+        return tuple(member for arg in get_args(kind) for member in _members(arg))
     return (kind,)
 
 
 @cache
 def _alternatives(kind: Any) -> dict[str, type]:
     """The dataclasses allowed where `kind` is expected, by name."""
-    kinds = [option for option in _options(kind) if isinstance(option, type)]
-    return {option.__name__: option for option in kinds if dataclasses.is_dataclass(option)}
+    kinds = [member for member in _members(kind) if isinstance(member, type)]
+    return {member.__name__: member for member in kinds if dataclasses.is_dataclass(member)}
 
 
 @cache
 def _containers(kind: Any) -> dict[type, tuple[Any, Any]]:
     """How a JSON list or object is read where `kind` is expected: (container, type of items)."""
     containers: dict[type, tuple[Any, Any]] = {}
-    for option in _options(kind):
-        origin, args = get_origin(option), get_args(option)
+    for member in _members(kind):
+        origin, args = get_origin(member), get_args(member)
         if origin in (tuple, list):
             inner = args[0] if origin is list or args[-1] is Ellipsis else Any
             if list in containers:  # one tuple or another: an item of either

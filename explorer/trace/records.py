@@ -287,7 +287,7 @@ class Curve:
     """A number followed over all passes: `values[i]` is that of the pass `at[i]`.
 
     `kind` is "loss", what the passes started from, or "norm", the Euclidean norm of the .grad
-    of the leaf `name` after the pass. Of very many passes, evenly spaced ones are kept.
+    of the leaf `name` after the pass. If there are very many passes, evenly spaced ones are kept.
     """
 
     kind: str
@@ -353,7 +353,7 @@ class Trace:
 
     `pass_count` may exceed `len(passes)`: the first three passes, the last and a chosen one are
     recorded, and `curves` follow the losses and the gradient norms of the leaves over all of them.
-    Of many events, the first 200 and the last 100 are recorded. If backward could not run because
+    The first 200 events and the last 100 are recorded. If backward could not run because
     the output is not a scalar and no gradient was given for it, `needs_upstream` is its name.
 
     `inputs` are the values of the program's free names, `completed` is the program as it was run,

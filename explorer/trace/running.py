@@ -58,8 +58,8 @@ def run(
     the random numbers. `capture` says how the gradients of non-leaf tensors are read: "hook" or
     "retain_grad". If the program never calls backward, it is called on the program's last scalar,
     or, if `upstream` is given, on its last output with this gradient: "sum" (all ones), "mean" (all
-    1/n), or values of the output's shape. Of a long loop the first three iterations and the last
-    are recorded, and the one with the number `iteration`, from 1.
+    1/n), or values of the output's shape. The first three iterations of a long loop are recorded,
+    the last, and the one with the number `iteration`, from 1.
 
     `deadline` is a time.monotonic() value after which the program is stopped at its next statement;
     without one, a program without an end runs for ever. `on_line` is called with each line number
@@ -71,6 +71,7 @@ def run(
     everything up to the failing line. Raises ValueError for an invalid `capture`, `seed`,
     `iteration`, `inputs` or `upstream`.
     """
+    # From text to code. What cannot become code is a result, too: a Trace with an error.
     arguments = validate_arguments(seed, capture, upstream, iteration, inputs)
     seed, start = arguments["seed"], arguments["upstream"]
     unrun = Trace(source, seed=seed, capture=capture, completed=source)
@@ -81,6 +82,7 @@ def run(
     if not source.strip():
         hint = "Type an expression, such as x**2 + 3*x, or paste PyTorch code."
         return replace(unrun, error=ProgramError("The program is empty.", hint=hint))
+    # From code to a Trace: the program runs once, and the recorder looks on.
     until = Limits(deadline, on_line, on_pulse)
     recorder = ProgramRecorder(until, capture=capture, iteration=iteration)
     started, used = time.monotonic(), time.thread_time()
@@ -89,7 +91,8 @@ def run(
         lacks = recorder.lacks_last_iterations(trace.error is not None)
         is_ended = trace.error is not None and trace.error.stopped
         if lacks and not is_ended and _has_time(started, deadline):
-            # How often each line will run is known now.
+            # How often each line runs is known now, so a second run can record the last iterations.
+            # It counts only if it did the same: a program may read the clock.
             again = ProgramRecorder(
                 until, capture=capture, iteration=iteration, totals=recorder.run_counts
             )
@@ -229,12 +232,13 @@ def record(
         on_stuck(assemble(run, upstream, seed, recorder.figures.so_far()))
 
     recorder.snapshot = snapshot
+    # The program has ended where the block begins, and all that it made is still there.
     with run.to_end(seed, give_up if on_stuck else None):
         needs_upstream = backward_from_output(run, upstream)
-        recorder.reserve = None
-        with quiet(), suppress(RuntimeError):
+        recorder.reserve = None  # the Trace needs the room
+        with quiet(), suppress(RuntimeError):  # a second run that ends with other numbers differs
             recorder.random = torch.default_generator.get_state().numpy().tobytes()
-        recorder.lift_limits()
+        recorder.lift_limits()  # they are those of the program, not of what is made of it
         recorder.finish()
         figures = recorder.figures.finish(recorder.written)
         try:
@@ -287,6 +291,8 @@ def _backward_from_output(run: Run[R], upstream: Upstream) -> str | None:
     results = [live for live in current if live.tensor is result]
     if not outputs and not results:
         return None
+    # Where would the reader start? From the expression that was typed, else from the last scalar,
+    # which is a loss, with a name if one has it; with a gradient given, from the last output.
     named = [live for live in outputs if live.named and not live.scope]
     scalars = _scalars(named) or _scalars(outputs)
     last = named or outputs if upstream is not None else scalars or named or outputs
@@ -300,7 +306,7 @@ def _backward_from_output(run: Run[R], upstream: Upstream) -> str | None:
     gradient = None if start is None else starting_gradient(root, start)
 
     def backward() -> None:
-        recorder.calling.add(OURS)
+        recorder.calling.add(OURS)  # the patched call must not record it again
         root.tensor.backward(gradient)
 
     try:

@@ -1,7 +1,7 @@
 """From DOT to images: the `dot` program, and an SVG without anything active in it.
 
 The DOT was made in a process that ran a stranger's program, so it is hostile: `dot` gets limits of
-time and memory and may read no file. Of its SVG only known drawing elements and attributes are
+time and memory and may read no file. Only known drawing elements and attributes of its SVG are
 kept.
 
 Starting the program takes ten times as long as laying out a small graph, so one process stays and

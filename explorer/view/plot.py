@@ -105,7 +105,7 @@ def _to_data(cell: Plot | Blank) -> dict[str, Any]:
 
 
 def _plain(line: Line) -> dict[str, Any]:
-    """Of a long line every k-th point and the last."""
+    """A line; of a long one, every k-th point and the last."""
     x, y = (np.asarray(values, dtype=float) for values in (line.x, line.y))
     if len(x) > limits.LINE_POINTS:
         shown = np.append(np.arange(0, len(x) - 1, -(-len(x) // limits.LINE_POINTS)), len(x) - 1)

@@ -48,8 +48,8 @@ COLUMNS = (
     ),
 )
 
-#: Of a matrix: the most rows, columns and characters shown without scrolling sideways. The
-#: Tensor panel shows more.
+#: The most rows, columns and characters of a matrix that are shown without scrolling sideways.
+#: The Tensor panel shows more.
 _ROWS, _COLUMNS, _WIDTH = 4, 4, 28
 _READ_BY = {".grad": ".grad", "hook": "a hook"}
 

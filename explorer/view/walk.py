@@ -80,7 +80,7 @@ def awaited(
         return {}
     arrival = arrival_steps(shown)
     of_tensor = {n.tensor: arrival[n.id] for n in shown.nodes if n.id in arrival}
-    # Of an operation with several results, the graph shows one.
+    # The graph shows one result of an operation, even where it has several.
     of_line = {(n.line, n.name): arrival[n.id] for n in shown.nodes if n.id in arrival}
     found = {}
     for record in records:

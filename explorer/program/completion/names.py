@@ -19,7 +19,7 @@ import torch
 
 from explorer.program.parsing import AST_LOCK
 
-#: Modules that are loaded to know their names. Of others, only those that are loaded anyway.
+#: Modules that are loaded to know their names. Others are asked only if they are loaded anyway.
 _LOADED = (
     "torch", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.optim", "torch.autograd",
     "torch.utils.data", "torch.func", "collections", "copy", "functools", "itertools", "math",

@@ -61,7 +61,7 @@ def _moved_by(
     use: OptimizerUse,
     analysis: RunAnalysis,
 ) -> Answer:
-    reasons, options = _movers(use, parameter, id(parameter) in use.driven_on)
+    reasons, arguments = _movers(use, parameter, id(parameter) in use.driven_on)
     return Answer(
         key="optimizer.idle",
         title=f"Why does {name} move although its gradient is 0?",
@@ -70,38 +70,38 @@ def _moved_by(
         cure="To keep it unchanged, set its .grad to None: step() then skips it.",
         line=line,
         names=(name,),
-        glossary="weight_decay" if "weight_decay" in options else "momentum",
+        glossary="weight_decay" if "weight_decay" in arguments else "momentum",
         symptom=Symptom("value", (name,)),
-        counterfactual=_without(options, use, analysis),
+        counterfactual=_without(arguments, use, analysis),
     )
 
 
 def _movers(
     use: OptimizerUse, parameter: torch.Tensor, is_driven_on: bool
 ) -> tuple[list[str], list[str]]:
-    """What moves a parameter without a gradient, in words, and the options that say so. In the
+    """What moves a parameter without a gradient, in words, and the arguments that say so. In the
     first step nothing is driven on: the optimizer has no earlier gradients."""
     group = use.group_of(parameter)
     values = {k: v for k, v in group.items() if isinstance(v, int | float) and v}
-    reasons, options = [], []
+    reasons, arguments = [], []
     if "weight_decay" in values:
         reasons.append(f"weight_decay = {number(values['weight_decay'])} moves it towards 0")
-        options.append("weight_decay")
+        arguments.append("weight_decay")
     if "momentum" in values and is_driven_on:
         shown = number(values["momentum"])
         reasons.append(f"momentum = {shown} continues the movement of earlier steps")
-        options.append("momentum")
+        arguments.append("momentum")
     elif "betas" in group and is_driven_on:
         reasons.append(f"{use.name} uses a running mean, which includes earlier gradients")
-    return reasons, options
+    return reasons, arguments
 
 
-def _without(options: list[str], use: OptimizerUse, analysis: RunAnalysis) -> str | None:
-    """The program in which these options of the optimizer are 0."""
+def _without(arguments: list[str], use: OptimizerUse, analysis: RunAnalysis) -> str | None:
+    """The program in which these arguments of the optimizer are 0."""
     draft = analysis.draft()
     call = draft.call(use.line, use.name)
     for keyword in call.keywords if call is not None else ():
-        if keyword.arg in options:
+        if keyword.arg in arguments:
             draft.replace(keyword.value, "0")
     return draft.changed()
 
@@ -111,7 +111,7 @@ def _revived(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
     for parameter, line, place in list(use.revived.values())[:1]:
         name = analysis.name_of(parameter)
         element = f"{name}[{place}]" if parameter.dim() == 1 else f"an element of {name}"
-        reasons, options = _movers(use, parameter, is_driven_on=True)
+        reasons, arguments = _movers(use, parameter, is_driven_on=True)
         if not reasons:
             continue
         yield Answer(
@@ -123,7 +123,7 @@ def _revived(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
             names=(name,),
             glossary="momentum",
             symptom=Symptom("value", (name,)),
-            counterfactual=_without(options, use, analysis),
+            counterfactual=_without(arguments, use, analysis),
         )
 
 

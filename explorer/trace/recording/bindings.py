@@ -47,7 +47,7 @@ class Binding:
 
 
 class Bindings:
-    """The log of one run. Of each name, the first meanings are kept, and the last one."""
+    """The log of one run. The first meanings of each name are kept, and the last one."""
 
     def __init__(self) -> None:
         #: How many names have been given so far: the present moment, in `Binding.number`.

@@ -45,15 +45,15 @@ class Hooks:
     ) -> Any:
         """Register a hook on one tensor, or for one module or all, wrapped in one that logs its
         calls."""
-        options = dict(kwargs)
-        hook = args[0] if args else options.pop("hook", None)
+        named = dict(kwargs)
+        hook = args[0] if args else named.pop("hook", None)
         if not callable(hook):
             return method(*args, **kwargs)
         kind = what.split(".")[1]
         if not isinstance(receiver, torch.Tensor):
-            return method(self._module_hook(kind, receiver, hook), *args[1:], **options)
+            return method(self._module_hook(kind, receiver, hook), *args[1:], **named)
         use = self._use_of_hook(receiver)
-        use.handle = method(self._tensor_hook(kind, receiver, hook, use), *args[1:], **options)
+        use.handle = method(self._tensor_hook(kind, receiver, hook, use), *args[1:], **named)
         return use.handle
 
     def _use_of_hook(self, tensor: torch.Tensor) -> HookUse:

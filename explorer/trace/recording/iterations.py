@@ -95,7 +95,7 @@ FIRST_ITERATIONS, LAST_ITERATIONS, MANY_RECORDS, FEW_ITERATIONS = 4, 3, 2000, (2
 #: Until then also so many first iterations of a loop in which no backward pass has run, for all its
 #: iterations build one graph, and of a loop that may end at any time.
 MOST_ITERATIONS = 50
-#: Of a longer one then one iteration in so many, or the 20th part of all: so one near the end.
+#: After those, one iteration in so many, or in the 20th part of all: so one near the end.
 DISTANCE, PART = 20, 20
 
 #: The names of code that has no statements.
@@ -108,7 +108,7 @@ class IterationRecorder(RunLog):
     """Decides at each statement whether what it does is recorded.
 
     With `totals`, how often each line will have run at the end, the last runs of each are recorded.
-    Of the middle iterations, the `iteration` is recorded.
+    In the middle, the iteration with the number `iteration` is recorded.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Reading the objects of a program so that none of its code runs, and torch does not refuse.
 
-What a value is, its type alone is asked: `isinstance` asks the value for its `__class__`, which is
-code of the program in a lazy proxy, and `vars` asks it for its `__dict__`. Of tensors, some have no
+Only its type is asked what a value is: `isinstance` asks the value for its `__class__`, which is
+code of the program in a lazy proxy, and `vars` asks it for its `__dict__`. Some tensors have no
 shape or no values, and torch raises where it is asked for the history of others.
 """
 

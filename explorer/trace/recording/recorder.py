@@ -163,6 +163,8 @@ class ProgramRecorder(IterationRecorder):
     # -- called by the rewritten program --------------------------------------------------------
 
     def note(self, place: int, value: Any) -> Any:
+        """An expression has made a value: a tensor gets a record, with its text as a name until
+        the program gives it one."""
         if get_ident() != self.thread:
             return value
         if is_a(value, torch.Tensor):
@@ -226,6 +228,8 @@ class ProgramRecorder(IterationRecorder):
                     cut.add_rebuilt(location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
+        """The program has given a name to a value: the tensors in it are known by it from now on.
+        In an iteration that is not recorded, that waits until one is (`resume`)."""
         if get_ident() != self.thread:
             return
         is_tensor = is_a(value, torch.Tensor)
@@ -266,10 +270,11 @@ class ProgramRecorder(IterationRecorder):
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
+        """The program calls a watched function of torch: make the call, and log it."""
         self.line = self.running_line()
         if what in self.handlers:
             return self.handlers[what](receiver, function, *args, **kwargs)
-        self.resume()
+        self.resume()  # hooks are rare: what was left unrecorded until now is recorded first
         if ".register_" in what:
             return self.hooks.register(what, receiver, function, *args, **kwargs)
         if what == "Tensor.retain_grad":
@@ -335,7 +340,7 @@ class ProgramRecorder(IterationRecorder):
         self.pass_count += 1
         number = self.pass_count  # a hook may begin another pass, which counts too
         with quiet():
-            # Of all passes, recorded or not: the curve of the loss has no gaps.
+            # The curve of the loss has no gaps: it follows all passes, recorded or not.
             self.curves.add_loss(number, roots)
         if self._needs_record(roots):
             result = self._run_recorded(what, roots, run, ours)
@@ -400,7 +405,9 @@ class ProgramRecorder(IterationRecorder):
             return result
         with quiet():
             leaves = leaves_of(walk_graph(roots))
-            if not all(map(self.name_of, leaves)):
+            if not all(
+                map(self.name_of, leaves)
+            ):  # some got their names while nothing was recorded
                 self.resume()
             before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
             root = self.unrecorded_name(roots[0])
@@ -435,6 +442,7 @@ class ProgramRecorder(IterationRecorder):
 
     @contextmanager
     def _inside_pass(self) -> Iterator[None]:
+        """While autograd walks the graph, which may run hooks and functions of the program."""
         call_line = self.line
         self.depth += 1
         try:
@@ -472,6 +480,7 @@ class ProgramRecorder(IterationRecorder):
 
     def log_pass(self, raw: RawPass, before: list[LeafBefore]) -> None:
         """Log what a finished pass added to each `.grad`, and the value of each small leaf."""
+        # What a leaf's AccumulateGrad node received is the gradient of this pass alone.
         gradients = {
             id(leaf): step.grads_in[0]
             for step in raw.steps
@@ -480,13 +489,13 @@ class ProgramRecorder(IterationRecorder):
         for earlier in before:
             leaf = earlier.leaf
             slope = gradients.get(id(leaf))
-            if slope is None:
+            if slope is None:  # the pass did not reach it
                 continue
             self.add_descent(earlier, slope)
-            if raw.call != "torch.autograd.grad" and leaf.grad is not None:
-                self.gradients.fill(leaf, raw.line or 0, had_gradient=earlier.had_gradient)
-            is_added = raw.call != "torch.autograd.grad" and leaf.grad is not None
-            if is_added and earlier.had_gradient and len(self.accumulations) < limits.MOST_ADDED:
+            if raw.call == "torch.autograd.grad" or leaf.grad is None:  # it returns gradients
+                continue
+            self.gradients.fill(leaf, raw.line or 0, had_gradient=earlier.had_gradient)
+            if earlier.had_gradient and len(self.accumulations) < limits.MOST_ADDED:
                 new = take_snapshot(leaf.grad)
                 self.accumulations.append(
                     Accumulation(raw.line, raw.number, leaf, earlier.grad, new)

@@ -32,7 +32,7 @@ class Scaling:
         }
         #: The line that divided gradients by the scale although they were not scaled, and these.
         self.unscaled: tuple[int, float, list[torch.Tensor]] | None = None
-        #: By id of the node that scaled a loss: the node, and the scale. Of the latest losses.
+        #: By id of the node that scaled one of the latest losses: the node, and the scale.
         self._scaling: dict[int, tuple[Any, float]] = {}
         #: By id of a leaf whose `.grad` is scaled: the leaf, the scale, that gradient and its
         #: version.

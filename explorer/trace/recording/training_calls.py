@@ -99,12 +99,12 @@ class TrainingCalls:
 
     def _clipper(self, name: str) -> Callable[..., Any]:
         def clip(_: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            options = dict(kwargs)
-            limit = args[1] if len(args) > 1 else options.get("max_norm", options.get("clip_value"))
+            named = dict(kwargs)
+            limit = args[1] if len(args) > 1 else named.get("max_norm", named.get("clip_value"))
             is_limit = isinstance(limit, int | float) and limit < MOST_CLIPPED_TO
             if not (self.log.recording and is_limit):  # or it is called for the norm alone
                 return function(*args, **kwargs)
-            given = args[0] if args else options.pop("parameters", None)
+            given = args[0] if args else named.pop("parameters", None)
             items = [given] if isinstance(given, torch.Tensor) else list(given)
             with quiet():
                 tensors = [t for t in items if isinstance(t, torch.Tensor)]
@@ -112,7 +112,7 @@ class TrainingCalls:
                 line, ran = self.log.line, self.log.pass_count > 0
                 self.log.gradients.clip(line, name, tensors, scales, ran=ran)
             # An iterator without items is passed on: torch warns of it.
-            return function(items if items else given, *args[1:], **options)
+            return function(items if items else given, *args[1:], **named)
 
         return clip
 

@@ -81,8 +81,8 @@ def applied(
     flows: Sequence[Flow],
     saved: Mapping[str, Array | Plain],
 ) -> list[tuple[Values, Part, Flow]]:
-    """Each input that got a gradient, with its part of the rule. Of one without elements there is
-    nothing to say."""
+    """Each input that got a gradient, with its part of the rule; there is nothing to say of one
+    without elements."""
     inputs = []
     shapes = [None if flow.grad is None else tuple(flow.grad.shape) for flow in flows]
     for slot, flow in enumerate(flows):

@@ -105,7 +105,7 @@ def _draw_fields(fields: dict[str, str], hide: bool, names: Sequence[str]) -> No
     )
 
 
-def _text(label: str, key: str, fields: dict[str, str], **options: Any) -> None:
+def _text(label: str, key: str, fields: dict[str, str], **arguments: Any) -> None:
     st.text_input(
         label,
         fields[key],
@@ -113,7 +113,7 @@ def _text(label: str, key: str, fields: dict[str, str], **options: Any) -> None:
         max_chars=_MOST[key],
         on_change=_write,
         args=(key,),
-        **options,
+        **arguments,
     )
 
 

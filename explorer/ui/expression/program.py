@@ -108,16 +108,16 @@ def run_program(source: str, more: Any) -> ProgramRun:
     if pressed or until or any(example.source == source for example in EXAMPLES):
         st.session_state[_ASKED] = source
     live = st.session_state.setdefault(_ASKED, source) != source
-    options: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "inputs": read_inputs(source),
         "capture": capture,
         "seconds": limits.TYPED_SECONDS if live else None,
     }
     with row:  # how far the run is stands beside the button
-        trace, upstream = run(source, **options, afresh=pressed), None
+        trace, upstream = run(source, **arguments, afresh=pressed), None
     if trace is not None and trace.needs_upstream:
         upstream = _choose_upstream(trace.needs_upstream)
-        trace = run(source, **options, upstream=upstream, afresh=pressed, slot="run-from")
+        trace = run(source, **arguments, upstream=upstream, afresh=pressed, slot="run-from")
     last: ProgramRun | None = st.session_state.get(_LAST)
     shown = None
     if trace is None:
@@ -182,8 +182,8 @@ def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:
     """The trace of the same program, its non-leaf gradients read in another way; None while it
     runs."""
     trace, slot = shown.trace, f"run-{capture}"
-    settings = {"inputs": trace.inputs, "capture": capture, "upstream": shown.upstream}
-    return run(trace.source, **settings, slot=slot)
+    arguments = {"inputs": trace.inputs, "capture": capture, "upstream": shown.upstream}
+    return run(trace.source, **arguments, slot=slot)
 
 
 def _choose_capture() -> str:
