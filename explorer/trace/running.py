@@ -58,8 +58,8 @@ def run(
     the random numbers. `capture` says how the gradients of non-leaf tensors are read: "hook" or
     "retain_grad". If the program never calls backward, it is called on the program's last scalar,
     or, if `upstream` is given, on its last output with this gradient: "sum" (all ones), "mean" (all
-    1/n), or values of the output's shape. The first three iterations of a long loop are recorded,
-    the last, and the one with the number `iteration`, from 1.
+    1/n), or values of the output's shape. The first three iterations of a long loop, the last,
+    and the one with the number `iteration`, from 1, are recorded.
 
     `deadline` is a time.monotonic() value after which the program is stopped at its next statement;
     without one, a program without an end runs for ever. `on_line` is called with each line number

@@ -274,7 +274,7 @@ class ProgramRecorder(IterationRecorder):
         self.line = self.running_line()
         if what in self.handlers:
             return self.handlers[what](receiver, function, *args, **kwargs)
-        self.resume()  # hooks are rare: what was left unrecorded until now is recorded first
+        self.resume()  # an iteration that registers a hook is recorded
         if ".register_" in what:
             return self.hooks.register(what, receiver, function, *args, **kwargs)
         if what == "Tensor.retain_grad":
@@ -405,10 +405,8 @@ class ProgramRecorder(IterationRecorder):
             return result
         with quiet():
             leaves = leaves_of(walk_graph(roots))
-            if not all(
-                map(self.name_of, leaves)
-            ):  # some got their names while nothing was recorded
-                self.resume()
+            if not all(map(self.name_of, leaves)):
+                self.resume()  # some got their names while nothing was recorded
             before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
             root = self.unrecorded_name(roots[0])
         with self._inside_pass():
@@ -492,7 +490,7 @@ class ProgramRecorder(IterationRecorder):
             if slope is None:  # the pass did not reach it
                 continue
             self.add_descent(earlier, slope)
-            if raw.call == "torch.autograd.grad" or leaf.grad is None:  # it returns gradients
+            if raw.call == "torch.autograd.grad" or leaf.grad is None:  # not in `.grad`
                 continue
             self.gradients.fill(leaf, raw.line or 0, had_gradient=earlier.had_gradient)
             if earlier.had_gradient and len(self.accumulations) < limits.MOST_ADDED:
