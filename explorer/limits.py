@@ -296,6 +296,9 @@ PROGRAM_THREADS, OPEN_FILES = 32, 16
 SCRATCH_FILE, SCRATCH_BYTES, SCRATCH_FILES = 64 * 2**20, 128 * 2**20, 1000
 #: No message may have more bytes: an uploaded image of 25 MB fits as base64.
 MESSAGE = 36 * 2**20
+#: Bytes of a header: memory for a body is taken before it arrives, and this one comes from whoever
+#: has found the socket.
+HEADER_BYTES = 2**12
 #: Bytes of an error, and those that it or a progress message may take when parsed. What a child
 #: sends may be anything.
 ERROR_BYTES, ERROR_MEMORY = 2**18, 2**22

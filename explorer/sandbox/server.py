@@ -163,6 +163,7 @@ class Server:
         with suppress(OSError):
             while True:
                 connection = Connection(self._selector, self._listener.accept()[0])
+                connection.limit_frames({wire.HEADER: limits.HEADER_BYTES})  # of a stranger as yet
                 connection.on_frame = partial(self._receive_header, connection)
 
     def _receive_header(self, connection: Connection, kind: int, body: bytearray) -> None:
@@ -171,11 +172,11 @@ class Server:
             if isinstance(self._pool, WorkerPool) and self._pool.expects(fields.get("worker")):
                 self._pool.add(fields["worker"], connection)
                 return
-            trusted = hmac.compare_digest(fields["token"].encode(), self._token.encode())
-            if kind != wire.HEADER or not trusted:
+            if not hmac.compare_digest(fields["token"].encode(), self._token.encode()):
                 connection.close()
             else:
                 request = Request.from_header(connection, fields)
+                connection.limit_frames(None)
                 connection.on_frame = partial(self._receive_request, request)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             connection.close()

@@ -205,8 +205,8 @@ class Connection:
             self._unsent += frame
             self._flush()
 
-    def limit_frames(self, sizes: Mapping[int, int]) -> None:
-        """Receive only frames of these kinds, and of at most these sizes."""
+    def limit_frames(self, sizes: Mapping[int, int] | None) -> None:
+        """Receive only frames of these kinds, and of at most these sizes; None lifts the limits."""
         self._frames.sizes = sizes
 
     def pause(self, paused: bool) -> None:

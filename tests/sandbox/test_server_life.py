@@ -130,6 +130,18 @@ def test_an_unknown_client_is_disconnected(forking: Sandbox, header: bytes) -> N
     assert forking.pid == pid
 
 
+@pytest.mark.parametrize(("kind", "size"), [(wire.HEADER, 2**13), (wire.REQUEST, 2), (wire.DATA, 9)])
+def test_an_unknown_client_gets_no_memory(forking: Sandbox, kind: int, size: int) -> None:
+    """Its frame is refused for its first bytes: the body, which would be waited for, never comes."""
+    pid = _pid(forking)
+    assert forking._server is not None
+    with forking._server.connect() as connection:
+        connection.settimeout(10)
+        connection.sendall(size.to_bytes(4, "big") + bytes([kind]))
+        assert wire.receive_frame(connection) is None
+    assert forking.pid == pid
+
+
 #: Invalid fields of a header.
 INVALID_FIELDS = {
     "no job": {"job": None},

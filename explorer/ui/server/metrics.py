@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
@@ -95,42 +94,53 @@ def provide(programs: Callable[[], tuple[int, int]], networks: Callable[[], int]
 class _Provider:
     """Streamlit's `StatsProvider`."""
 
-    stats_families = (
-        "explorer_jobs",
-        "explorer_refused",
-        "explorer_program_seconds",
-        "explorer_page_seconds",
-        "explorer_memory_bytes",
-    )
-
     def __init__(
         self, programs: Callable[[], tuple[int, int]], networks: Callable[[], int]
     ) -> None:
         self._programs, self._networks = programs, networks
+        self._families: dict[str, Callable[[str], Iterator[Stat]]] = {
+            "explorer_jobs": self._jobs,
+            "explorer_refused": _refusals,
+            "explorer_program_seconds": _program_seconds,
+            "explorer_page_seconds": _page_seconds,
+            "explorer_memory_bytes": _memory_bytes,
+        }
+        self.stats_families = tuple(self._families)
 
     def get_stats(self, family_names: Sequence[str] | None = None) -> Mapping[str, Sequence[Stat]]:
-        families = defaultdict(list)
-        for stat in self._stats():
-            families[stat.family_name].append(stat)
-        return {name: stats for name, stats in families.items() if name in (family_names or [name])}
+        """The families that are asked for, or all of them."""
+        asked = family_names or self.stats_families
+        return {name: [*stats(name)] for name, stats in self._families.items() if name in asked}
 
-    def _stats(self) -> Iterator[Stat]:
+    def _jobs(self, family: str) -> Iterator[Stat]:
+        about = "Readers' programs that run, and programs and networks that wait their turn."
         running, waiting = self._programs()
         for kind, state, number in (
             ("program", "running", running),
             ("program", "waiting", waiting),
             ("network", "waiting", self._networks()),
         ):
-            about = "Readers' programs that run, and programs and networks that wait their turn."
-            yield GaugeStat("explorer_jobs", number, {"kind": kind, "state": state}, help=about)
-        yield CounterStat("explorer_refused", _refused, help="Programs whose turn never came.")
-        about = "How long readers' programs waited for their turn, and ran in child processes."
-        for part, times in (("waited", _waited), ("ran", _ran)):
-            yield times.stat("explorer_program_seconds", about, part=part)
-        about = "Runs of whole pages; those of a part of a page are not counted."
-        for page, times in _pages.items():
-            yield times.stat("explorer_page_seconds", about, page=page)
-        about = "Memory of the app's process and of its children; what several share counts once."
-        own = os.getpid()
-        for of, number in (("app", memory(own)), ("children", sum(map(memory, descendants(own))))):
-            yield GaugeStat("explorer_memory_bytes", number, {"of": of}, "bytes", about)
+            yield GaugeStat(family, number, {"kind": kind, "state": state}, help=about)
+
+
+def _refusals(family: str) -> Iterator[Stat]:
+    yield CounterStat(family, _refused, help="Programs whose turn never came.")
+
+
+def _program_seconds(family: str) -> Iterator[Stat]:
+    about = "How long readers' programs waited for their turn, and ran in child processes."
+    for part, times in (("waited", _waited), ("ran", _ran)):
+        yield times.stat(family, about, part=part)
+
+
+def _page_seconds(family: str) -> Iterator[Stat]:
+    about = "Runs of whole pages; those of a part of a page are not counted."
+    for page, times in _pages.items():
+        yield times.stat(family, about, page=page)
+
+
+def _memory_bytes(family: str) -> Iterator[Stat]:
+    about = "Memory of the app's process and of its children; what several share counts once."
+    own = os.getpid()
+    for of, number in (("app", memory(own)), ("children", sum(map(memory, descendants(own))))):
+        yield GaugeStat(family, number, {"of": of}, "bytes", about)

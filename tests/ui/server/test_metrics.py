@@ -75,6 +75,16 @@ def test_a_run_of_a_page_is_counted_when_its_thread_ends() -> None:
 
 
 @pytest.mark.fast
+def test_only_the_families_that_are_asked_for_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory costs a look at every child's pages."""
+    monkeypatch.delattr(metrics, "descendants")
+    provider = metrics._Provider(lambda: (2, 5), lambda: 3)
+    assert [*provider.get_stats(["explorer_jobs", "another's"])] == ["explorer_jobs"]
+    with pytest.raises(NameError):
+        provider.get_stats()
+
+
+@pytest.mark.fast
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="no /proc")
 def test_memory_and_processors_are_those_of_all_children() -> None:
     code = "import sys\nx = bytearray(80 << 20)\nfor i in range(10**7): pass\n"
@@ -123,7 +133,7 @@ def test_this_machine_reads_them(server: Server) -> None:
     status, text = answer(server)
     assert status == 200
     assert 'explorer_page_seconds_count{page="glossary"} 1' in text
-    for family in metrics._Provider.stats_families:
+    for family in metrics._Provider(lambda: (0, 0), lambda: 0).stats_families:
         assert f"# TYPE {family} " in text
     assert "active_sessions" in text
 
