@@ -326,18 +326,26 @@ def _number_steps(steps: Sequence[RawStep]) -> list[tuple[int, RawStep]]:
     return numbered
 
 
+#: Of a node whose `register_hook`, or a module's deprecated hook, returned other gradients.
+_HOOKED = "A hook on this node then changed the gradient that is passed on."
+
+
 def _assemble_step(
     number: int, step: RawStep, raw: RawPass, node_ids: Mapping[int, str]
 ) -> BackwardStep:
     node = raw.functions[step.function]
-    flows = tuple(
-        Flow(
-            node_ids.get(id(target)) if target is not None else None,
-            slot,
-            None if grad is None else grad.array(),
+
+    def flows_of(grads: Sequence[CapturedValues | None]) -> tuple[Flow, ...]:
+        return tuple(
+            Flow(
+                node_ids.get(id(target)) if target is not None else None,
+                slot,
+                None if grad is None else grad.array(),
+            )
+            for (target, slot), grad in zip(node.next_functions, grads, strict=False)
         )
-        for (target, slot), grad in zip(node.next_functions, step.grads_out, strict=False)
-    )
+
+    flows = flows_of(step.grads_out)
     name = type(node).__name__
     grads_in = tuple(None if g is None else g.array() for g in step.grads_in)
     saved = {name: _plain_saved(value) for name, value in step.saved.items()}
@@ -349,7 +357,9 @@ def _assemble_step(
     elif name == "AccumulateGrad":
         statement = stored(grads_in, before, after)
     else:
-        statement = state(name, grads_in, flows, saved)
+        computed = flows if step.computed is None else flows_of(step.computed)
+        statement = state(name, grads_in, computed, saved)
+    words = [statement.words, "" if step.computed is None else _HOOKED]
     return BackwardStep(
         node=f"n{step.function}",
         name=name,
@@ -358,7 +368,7 @@ def _assemble_step(
         formula=statement.formula,
         numbers=statement.numbers,
         saved=saved,
-        words=statement.words,
+        words=" ".join(filter(None, words)),
         before=before,
         after=after,
         own=None if own is None else own[1],

@@ -167,6 +167,43 @@ Square.apply(x).backward()
     assert step.words == f"Your own rule: Square.backward, line {step.own}."
 
 
+NODE_HOOKS = {
+    "a module's deprecated hook": "layer.register_backward_hook(lambda m, gi, go: (100 * gi[0], *gi[1:]))",
+    "a node's hook": "register = lambda node: node.register_hook(lambda gi, go: (100 * gi[0], *gi[1:]))",
+    "in place": "register = lambda node: node.register_hook(lambda gi, go: gi[0].mul_(100) and None)",
+    "one that only looks": "register = lambda node: node.register_hook(print)",
+}
+
+
+@pytest.mark.parametrize("hook", NODE_HOOKS)
+def test_a_rule_states_what_the_node_computed_before_a_hook_changed_it(hook: str) -> None:
+    source = f"""\
+import torch
+from torch import nn
+
+class Quarter(nn.Module):
+    def forward(self, x):
+        return x / 4
+
+layer, register = Quarter(), lambda node: None
+{NODE_HOOKS[hook]}
+x = torch.tensor([3.0], requires_grad=True)
+out = layer(x * 2)
+register(out.grad_fn)
+out.backward()
+"""
+    traced = trace.run(source)
+    assert traced.error is None
+    changed = hook != "one that only looks"
+    division, product = traced.passes[0].steps[:2]
+    assert division.numbers.endswith(r"= \begin{bmatrix} 0.25 \end{bmatrix}")
+    assert ("A hook on this node then changed" in division.words) == changed
+    passed_on = 25 if changed else 0.25
+    np.testing.assert_array_equal(division.grads_out[0].grad, [passed_on])
+    np.testing.assert_array_equal(product.grads_in[0], [passed_on])
+    assert product.words == ""
+
+
 def test_wrong_arithmetic_would_be_noticed() -> None:
     step = trace.run(program("a * b")).passes[0].steps[2]
     assert step.name == "MulBackward0"

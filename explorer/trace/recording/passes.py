@@ -6,11 +6,12 @@ code is not affected. A node's prehook receives the gradient after all hooks of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from explorer.program import unpacking_once, without_unpacking
 from explorer.trace.recording.capture import CapturedValues, capture_values
@@ -33,6 +34,8 @@ class RawStep:
     grads_in: list[CapturedValues | None]
     saved: dict[str, Any]
     grads_out: list[CapturedValues | None] = field(default_factory=list)
+    #: What the node itself computed, where a hook of the program has changed it.
+    computed: list[CapturedValues | None] | None = None
     #: The id of each saved tensor, by the name under which it was saved.
     sources: dict[str, int] = field(default_factory=dict)
     #: The names of saved tensors that cannot be read: they were changed in place or freed.
@@ -65,7 +68,7 @@ class RawPass:
         try:
             for index, node in enumerate(self.functions):
                 handles.append(node.register_prehook(self._make_prehook(index, node)))
-                handles.append(node.register_hook(self._make_hook(index, node)))
+                handles.extend(self._register_hooks(index, node))
             return run()
         finally:
             for handle in handles:
@@ -85,16 +88,34 @@ class RawPass:
 
         return prehook
 
-    def _make_hook(self, index: int, node: Any) -> Callable[[Any, Any], None]:
+    def _register_hooks(self, index: int, node: Any) -> Iterator[RemovableHandle]:
+        """One hook after those of the program; where there are any, one before them too."""
+        computed: list[tuple[torch.Tensor | None, int, CapturedValues | None]] = []
+
+        def before_others(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
+            with quiet():
+                captured = _capture_gradients(grads_out)
+                computed[:] = zip(grads_out, map(_version, grads_out), captured, strict=True)
+
         def hook(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
             for step in reversed(self.steps):
                 if step.function == index:
                     with quiet():
                         step.grads_out = _capture_gradients(grads_out)
                         step.after = _stored_gradient(node)
+                        pairs = zip(computed, grads_out, strict=False)  # nothing without others
+                        if any(was is not g or at != _version(g) for (was, at, _), g in pairs):
+                            step.computed = [captured for _, _, captured in computed]
+                        computed.clear()
                     return
 
-        return hook
+        yield (handle := node.register_hook(hook))
+        hooks = handle.hooks_dict_ref()  # of this node, in the order in which they are called
+        if len(hooks) > 1:
+            registered = [*hooks.items()]
+            hooks.clear()
+            yield node.register_hook(before_others)
+            hooks.update(registered)
 
 
 def start_pass(
@@ -135,6 +156,11 @@ def pass_before(node: Any, number: int) -> tuple[int, int | None] | None:
 
 def _capture_gradients(grads: Sequence[torch.Tensor | None]) -> list[CapturedValues | None]:
     return [None if grad is None else capture_values(grad) for grad in grads]
+
+
+def _version(grad: torch.Tensor | None) -> int:
+    """How often it was changed in place."""
+    return 0 if grad is None else grad._version
 
 
 def _keep_values(captures: Sequence[CapturedValues | None]) -> None:
