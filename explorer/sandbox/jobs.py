@@ -31,15 +31,16 @@ from explorer.vision.weights import WeightsError
 
 def run_program(request: Any, context: Context) -> Any:
     """Run a program; see `explorer.run`."""
-    return to_plain(
-        trace.run(
+    reporter = RunReporter(context)
+    with reporter.before_exit():
+        ran = trace.run(
             **request,
             on_line=context.on_line,
             deadline=context.deadline,
-            on_pulse=RunReporter(context),
+            on_pulse=reporter,
             on_stuck=lambda stuck: context.finish(to_plain(stuck)),
         )
-    )
+    return to_plain(ran)
 
 
 def prove_answers(request: Any, context: Context) -> Any:

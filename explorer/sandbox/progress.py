@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from threading import get_ident
 from typing import Any
 
 from explorer import limits
@@ -98,9 +100,26 @@ class RunReporter:
         self._reported = 0  # characters of output
         self._next_part = self._start + FIRST_PART
         self._cost = 0.0  # seconds for each tensor of the last part
+        self._watcher: Watcher | None = None  # known from the first statement on
+
+    @contextmanager
+    def before_exit(self) -> Iterator[None]:
+        """Meanwhile `os._exit`, which ends a program at once, sends the Trace so far first."""
+        end = os._exit
+
+        def send_and_end(status: int) -> None:
+            if self._watcher is not None and self._watcher.thread == get_ident():
+                self._send_part(self._watcher)
+            end(status)
+
+        os._exit = send_and_end  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            os._exit = end
 
     def __call__(self, watcher: Watcher) -> None:
-        now = time.monotonic()
+        now, self._watcher = time.monotonic(), watcher
         try:
             is_stopped = self._context.is_stopped()
             if now >= self._next and not is_stopped:

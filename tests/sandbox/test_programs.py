@@ -54,6 +54,15 @@ def test_an_error_names_its_line_and_keeps_what_came_before() -> None:
     assert "x" in result.variables
 
 
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_program_that_ends_its_process_keeps_what_it_has_done(status: int) -> None:
+    result = sandbox.run(f"import os\n{MEAN}print('so far')\nos._exit({status})\nprint('never')\n")
+    assert result.error is not None
+    assert "without a result" in result.error.message
+    assert result.output == "so far\n"
+    assert result.variables["x"].grad.tolist() == [[9, 12]]
+
+
 def test_an_operation_without_an_end_keeps_what_was_sent_before() -> None:
     wait = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\n"
     result = sandbox.run(f"{MEAN}print('so far')\n{wait}sum(range(10**11))\n", timeout=4)
