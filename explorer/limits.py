@@ -363,6 +363,8 @@ REPORTED_OUTPUT = 2000
 MOST_KEPT, MOST_KEPT_CHARACTERS, MOST_QUERY_CHARACTERS = 20, 200_000, 100_000
 #: Seconds that a page may take before its server is ready: the first waits for the sandbox.
 FIRST_RUN_SECONDS = 60.0
+#: Seconds until a server that could not open a page tries again: HAProxy asks every second.
+REOPEN_SECONDS = 5.0
 #: Seconds a large graph may take to be laid out, and a small one in the process that stays; a graph
 #: waits for the one before it there for a moment only, then it gets a process of its own.
 DOT_SECONDS, DOT_SMALL_SECONDS, DOT_PATIENCE = 8.0, 1.0, 0.2

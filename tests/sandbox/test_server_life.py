@@ -130,9 +130,11 @@ def test_an_unknown_client_is_disconnected(forking: Sandbox, header: bytes) -> N
     assert forking.pid == pid
 
 
-@pytest.mark.parametrize(("kind", "size"), [(wire.HEADER, 2**13), (wire.REQUEST, 2), (wire.DATA, 9)])
+@pytest.mark.parametrize(
+    ("kind", "size"), [(wire.HEADER, 2**13), (wire.REQUEST, 2), (wire.DATA, 9)]
+)
 def test_an_unknown_client_gets_no_memory(forking: Sandbox, kind: int, size: int) -> None:
-    """Its frame is refused for its first bytes: the body, which would be waited for, never comes."""
+    """The first bytes of its frame end the connection; the body that they announce never comes."""
     pid = _pid(forking)
     assert forking._server is not None
     with forking._server.connect() as connection:

@@ -167,10 +167,11 @@ Square.apply(x).backward()
     assert step.words == f"Your own rule: Square.backward, line {step.own}."
 
 
+_TIMES_100 = "lambda *given: (100 * given[-2][0], *given[-2][1:])"
 NODE_HOOKS = {
-    "a module's deprecated hook": "layer.register_backward_hook(lambda m, gi, go: (100 * gi[0], *gi[1:]))",
-    "a node's hook": "register = lambda node: node.register_hook(lambda gi, go: (100 * gi[0], *gi[1:]))",
-    "in place": "register = lambda node: node.register_hook(lambda gi, go: gi[0].mul_(100) and None)",
+    "a module's deprecated hook": f"layer.register_backward_hook({_TIMES_100})",
+    "a node's hook": f"register = lambda node: node.register_hook({_TIMES_100})",
+    "in place": "register = lambda node: node.register_hook(lambda g, _: g[0].mul_(100) and None)",
     "one that only looks": "register = lambda node: node.register_hook(print)",
 }
 

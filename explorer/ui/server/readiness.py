@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -23,27 +24,30 @@ from explorer import limits
 
 
 class _Readiness:
-    """Opens every page when it is first asked; again, if that failed."""
+    """Opens every page when it is first asked; again after a pause, if that failed."""
 
     def __init__(self) -> None:
         self._opening: asyncio.Task[None] | None = None
+        self._not_before = 0.0  # of `time.monotonic`
 
     async def answer(self, request: Request) -> PlainTextResponse:
         """200 once every page was opened, 503 before."""
-        task = self._opening
-        if task is None or (task.done() and (task.cancelled() or task.exception())):
+        task, now = self._opening, time.monotonic()
+        has_failed = task is not None and task.done() and (task.cancelled() or task.exception())
+        if task is None or (has_failed and now >= self._not_before):
             host, port = request.scope["server"]  # where this request has arrived
             base = request.url.path.removesuffix("/ready")
             task = self._opening = asyncio.create_task(_open_pages(host, port, base))
-            task.add_done_callback(_log_failure)
-        if not task.done():
+            task.add_done_callback(self._note_end)
+            has_failed = False
+        if has_failed or not task.done():
             return PlainTextResponse("not yet\n", 503)
         return PlainTextResponse("ready\n")
 
-
-def _log_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        logging.getLogger(__name__).error("a page could not be opened", exc_info=error)
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        self._not_before = time.monotonic() + limits.REOPEN_SECONDS
+        if not task.cancelled() and (error := task.exception()):
+            logging.getLogger(__name__).error("a page could not be opened", exc_info=error)
 
 
 def ready_route() -> Route:

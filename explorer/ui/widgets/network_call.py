@@ -47,7 +47,8 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="networks")
 #: The jobs that wait, in their order, after the one under way. Changed without a lock, as a call
 #: may be freed anywhere.
 _queue: dict[NetworkJob, None] = {}
-#: Results are immutable, so readers can share them. In a list, since a result may be None.
+#: Results are immutable, so readers can share them; nothing else holds them, so this is what they
+#: take. In a list, since a result may be None.
 _finished: SharedCache[list[Any]] = SharedCache(limits.KEPT_NETWORK_RESULTS)
 
 
@@ -59,8 +60,9 @@ class NetworkCall:
     def __init__(self, key: str, make: Callable[[NetworkJob], Any]) -> None:
         self.job = job = NetworkJob()
         _queue[job] = None
-        self._future: Future[Any] = _thread.submit(_perform, key, job, make)
-        self._future.add_done_callback(lambda _: _queue.pop(job, None))
+        self._key = key
+        self._future: Future[None] = _thread.submit(_perform, key, job, make)
+        self._future.add_done_callback(lambda _: _forget(job))
 
     @property
     def done(self) -> bool:
@@ -70,9 +72,10 @@ class NetworkCall:
         """Whether it is done, within so many seconds."""
         return bool(wait_for([self._future], seconds).done)
 
-    def result(self) -> Any:
-        """What the run has made, or raises."""
-        return self._future.result()
+    def result(self) -> list[Any] | None:
+        """What the run has made, in a list, or raises; None if it is no longer kept."""
+        self._future.result()
+        return _finished.get(self._key)
 
     def count_ahead(self) -> int:
         """How many runs will be finished before this one starts."""
@@ -85,10 +88,14 @@ class NetworkCall:
         self._future.cancel()
 
 
-def _perform(key: str, job: NetworkJob, make: Callable[[NetworkJob], Any]) -> Any:
-    result = make(job)
-    _finished.put(key, [result])
-    return result
+def _perform(key: str, job: NetworkJob, make: Callable[[NetworkJob], Any]) -> None:
+    _finished.put(key, [make(job)])
+
+
+def _forget(job: NetworkJob) -> None:
+    """It has finished: the session of a reader who has left the page may hold it for hours."""
+    _queue.pop(job, None)
+    job.parts = []
 
 
 def count_waiting() -> int:
@@ -140,12 +147,15 @@ def await_result(
             return None
         leave(slot)
         try:
-            return call.result()
+            finished = call.result()
         except (Abandoned, CancelledError):
             return None
         except Exception as error:
             refuse(_explain(error))
             return None
+        if finished is None:  # nobody has asked for it for too long
+            st.rerun()
+        return finished[0]
 
 
 def _explain(error: Exception) -> str:
@@ -178,6 +188,7 @@ def _draw_progress(slot: str, on_stop: Callable[[NetworkJob], None] | None) -> N
             icon=":material/stop:",
             help="Ends the run here",
         ):
-            on_stop(job)
-            leave(slot)
+            if not call.done:  # else there is a result
+                on_stop(job)
+                leave(slot)
             st.rerun()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -47,7 +48,7 @@ def test_two_readers_share_one_run_and_an_unwanted_one_is_given_up(busy: threadi
     busy.set()
     assert ben.wait(10)
     assert cat.wait(10)
-    assert ben.result() == "made"
+    assert ben.result() == ["made"]
     assert begun == ["long", "other"]
     assert network_call._finished.get("long") == ["made"]  # for the next reader
 
@@ -68,7 +69,7 @@ def test_a_run_under_way_is_told_that_it_is_unwanted(busy: threading.Event) -> N
     del call
     gc.collect()
     assert ended.wait(10)
-    assert _ask("given up", lambda job: "made").result() == "made"
+    assert _ask("given up", lambda job: "made").result() == ["made"]
 
 
 def test_what_fails_is_told_and_tried_again(busy: threading.Event) -> None:
@@ -80,6 +81,52 @@ def test_what_fails_is_told_and_tried_again(busy: threading.Event) -> None:
 
         with pytest.raises(ValueError, match=text):
             _ask("it", fail).result()
+
+
+def test_a_finished_run_holds_nothing_but_what_the_cache_counts(busy: threading.Event) -> None:
+    class Result:
+        pass
+
+    def make(job: NetworkJob) -> Result:
+        job.parts = [Result()]
+        made.extend(map(weakref.ref, (result := Result(), job.parts[0])))
+        return result
+
+    made: list[weakref.ref[Result]] = []
+    call = _ask("left", make)  # a session holds it
+    busy.set()
+    assert call.wait(10)
+    assert call.result() is not None
+    network_call._finished.clear()
+    assert eventually(lambda: gc.collect() >= 0 and made[0]() is made[1]() is None)
+    assert call.result() is None
+
+
+def test_what_is_no_longer_kept_is_run_again(busy: threading.Event) -> None:
+    busy.set()
+    at = AppTest.from_function(_runs_and_loses).run()
+    assert not at.exception
+    assert [text.value for text in at.text] == ["2 runs"]
+
+
+def _runs_and_loses() -> None:
+    """A page whose first result has been dropped when it asks for it."""
+    import streamlit as st
+
+    from explorer.ui.widgets import network_call
+
+    runs = st.session_state.setdefault("runs", [])
+    if not runs:
+        call = network_call.NetworkCall("tab it", lambda job: runs.append(1))
+        network_call._calls()["tab"] = "tab it", call
+        call.result()
+        network_call._finished.clear()
+
+    def make(job: network_call.NetworkJob) -> str:
+        runs.append(2)
+        return f"{len(runs)} runs"
+
+    st.text(network_call.await_result("tab", "it", make, patience=10.0))
 
 
 def test_a_page_shows_how_far_it_is_and_gives_up_with_its_session(busy: threading.Event) -> None:
