@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +21,21 @@ COLOURS = (RED, GREEN, BLUE, YELLOW)
 @dataclass(frozen=True)
 class Case:
     """`data`, and either words of the message in `error`, or the image: its size, the colours
-    of its four quarters (within `tolerance`), and words that a note must contain."""
+    of its four quarters (within `tolerance`), and words that a note must contain.
+
+    Large files are made where they are tested: every process collects the tests."""
 
     name: str
-    data: bytes
+    made: bytes | Callable[[], bytes]
     error: str = ""
     size: tuple[int, int] = (WIDTH, HEIGHT)
     quarters: tuple[tuple[int, int, int], ...] = COLOURS
     tolerance: int = 2
     note: str = ""
+
+    @property
+    def data(self) -> bytes:
+        return self.made if isinstance(self.made, bytes) else self.made()
 
 
 def quarters(colours: Any = COLOURS, width: int = WIDTH, height: int = HEIGHT) -> Image.Image:
