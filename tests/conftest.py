@@ -16,6 +16,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from benchmarks.load.serving import serving
 
@@ -46,18 +47,17 @@ FLAGS = [
     "--disable-quic",
 ]
 
-#: Files that take longest. They start first, so that no process ends long after the others.
+#: Folders and files that take longest. They start first, so that no process ends long after the
+#: others.
 LONGEST = (
+    "tests/browser/",
     "tests/docs/test_extending.py",
     "tests/hostile/test_corpus.py",
     "tests/training/test_undo.py",
     "tests/trace/test_script.py",
     "tests/training/test_against_torch.py",
-    "tests/browser/test_accessibility.py",
     "tests/training/test_compare.py",
-    "tests/browser/test_expression.py",
     "tests/sandbox/test_server_life.py",
-    "tests/browser/test_optimizer.py",
     "tests/questions/test_questions.py",
     "tests/training/test_script.py",
     "tests/faults/test_rules.py",
@@ -68,6 +68,9 @@ LONGEST = (
 #: More processes than processors: some tests wait for a child's time limit or for a browser. Few
 #: fast ones do.
 EXTRA_PROCESSES = 1
+#: Folders whose tests run in one process each. They share an app, its sandbox and a browser, or a
+#: server of hostile programs, which take as long to start as ten tests.
+TOGETHER = ("tests/browser/", "tests/hostile/")
 _START = datetime.now()
 #: Up to this many files run in the process that collects them: others take seconds to start.
 FEW_FILES = 2
@@ -81,6 +84,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
     waits = not config.option.markexpr.startswith("fast")
     return processors + EXTRA_PROCESSES * waits
+
+
+class _Together(LoadFileScheduling):
+    """Files are given to processes whole, and these folders too."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Together:
+    return _Together(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -116,8 +131,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 own = test._hypothesis_internal_use_settings
                 changed = hypothesis.settings(own, max_examples=int(examples))
                 test._hypothesis_internal_use_settings = changed
-    order = {file: number for number, file in enumerate(LONGEST)}
-    items.sort(key=lambda item: order.get(item.nodeid.split("::")[0], len(order)))
+    items.sort(key=lambda item: [not item.nodeid.startswith(path) for path in LONGEST])
     thorough = [item for item in items if item.get_closest_marker("thorough")]
     if len(thorough) == len(items) > 0:  # `-m thorough`
         first = _START.toordinal() * 37 % len(items)

@@ -1,4 +1,4 @@
-"""Parameters of tests that only `-m thorough` runs."""
+"""Parameters of tests that only `-m thorough` runs, and those that run now."""
 
 from __future__ import annotations
 
@@ -24,3 +24,15 @@ def sample(arguments: Collection[Any], every: int) -> list[Any]:
         else thorough(*argument if isinstance(argument, tuple) else (argument,))
         for number, argument in enumerate(arguments)
     ]
+
+
+def chosen(request: pytest.FixtureRequest, argument: str) -> list[Any]:
+    """The values of this argument that tests of the file run with now, in their order."""
+    params = [
+        item.callspec.params
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.module is request.module
+        and hasattr(item, "callspec")
+    ]
+    return list(dict.fromkeys(values[argument] for values in params if argument in values))

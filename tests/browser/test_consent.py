@@ -13,9 +13,9 @@ from playwright.sync_api import TimeoutError, expect
 
 from tests.browser.no_walls_app import ASKED
 from tests.conftest import running_app
-from tests.marks import sample, thorough
 
-pytestmark = pytest.mark.browser
+# Which program waits is tested in tests/pages; these need an app of their own.
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 #: In every text that somebody else wrote.
 EVIL = "EVIL_7"
@@ -62,7 +62,7 @@ LINKS = {
 
 @pytest.mark.parametrize(
     "page",
-    [page if page == "expression" else thorough(page) for page in LINKS],
+    LINKS,
 )
 def test_what_came_with_a_link_waits_also_after_back(tab: Any, served: App, page: str) -> None:
     tab.goto(f"{served.url}/{page}{LINKS[page]}")
@@ -80,7 +80,6 @@ def test_what_came_with_a_link_waits_also_after_back(tab: Any, served: App, page
     assert not served.has_run(EVIL)
 
 
-@pytest.mark.thorough
 def test_back_after_typing_waits(tab: Any, served: App) -> None:
     tab.goto(f"{served.url}/?box={EVIL}%3D1")
     expect(waiting(tab)).to_be_visible(timeout=PATIENCE)
@@ -104,7 +103,7 @@ def test_back_after_typing_waits(tab: Any, served: App) -> None:
     assert not served.has_run(EVIL)
 
 
-@pytest.mark.parametrize("turn", sample(range(6), every=6))
+@pytest.mark.parametrize("turn", range(6))
 def test_a_file_waits(tab: Any, served: App, turn: int) -> None:
     """The browser tells of the file and of the new text in one moment."""
     name = f"{EVIL}_{turn}"
@@ -129,7 +128,6 @@ def test_a_file_is_discarded(tab: Any, served: App) -> None:
         assert not served.has_run(name)
 
 
-@pytest.mark.thorough
 def test_a_long_program_scrolls_beside_its_buttons(tab: Any, served: App) -> None:
     text = "\n".join(f"x_{n} = {n} + 0" for n in range(120))
     tab.goto(f"{served.url}/expression?program={quote(text)}")

@@ -34,6 +34,7 @@ def test_every_page_has_a_link_to_copy(tab: Any, app: str, path: str) -> None:
     tab.context.clear_permissions()
 
 
+@pytest.mark.thorough
 def test_without_a_clipboard_the_link_is_selected(tab: Any, app: str) -> None:
     tab.goto(f"{app}/expression?program=x**3")
     tab.locator(BUTTON).wait_for(timeout=60_000)

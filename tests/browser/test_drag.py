@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_expression import node_of
-from tests.marks import thorough
 
 pytestmark = pytest.mark.browser
 
@@ -101,6 +100,7 @@ def test_a_number_in_the_text_and_a_leaf_are_dragged(tab: Any, app: str) -> None
     expect(gradient_of(tab, "a")).to_have_text("18")
 
 
+@pytest.mark.thorough
 def test_a_fix_is_applied_by_a_press_and_can_be_undone(tab: Any, app: str) -> None:
     tab.goto(f"{app}/expression?program={quote('x = 3')}%0A{quote('x**2')}")
     tab.get_by_role("button", name="Apply").click(timeout=90_000)
@@ -112,6 +112,7 @@ def test_a_fix_is_applied_by_a_press_and_can_be_undone(tab: Any, app: str) -> No
     expect(editor).to_have_value("x = 3\nx**2")
 
 
+@pytest.mark.thorough
 def test_escape_brings_the_numbers_back(tab: Any, app: str) -> None:
     open_program(tab, app, LEAF)
     x, y = hold(tab, tab.locator(".ax-code .number").nth(0), 0.2)
@@ -134,7 +135,8 @@ _CUT = """cells => cells.filter((cell) => {
 }).map((cell) => cell.textContent)"""
 
 
-@pytest.mark.parametrize("width", [1280, thorough(390)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("width", [1280, 390])
 def test_no_number_loses_its_exponent_while_it_changes(tab: Any, app: str, width: int) -> None:
     """From 1 to 1e27 and 1e-27 in one movement of the hand."""
     tab.set_viewport_size({"width": width, "height": 800})

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from explorer.trace.examples import EXAMPLES
-from tests.marks import sample
+from tests.marks import sample, thorough
 
 pytestmark = pytest.mark.browser
 
@@ -72,6 +72,7 @@ def test_a_click_marks_node_row_and_line(tab: Any, app: str) -> None:
     expect(tab.locator(".ax-code .line.selected")).to_have_attribute("data-line", "5")
 
 
+@pytest.mark.thorough
 def test_a_row_marks_its_node_and_zoom_stays(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.click("button.in")
@@ -103,6 +104,7 @@ def test_nothing_a_stranger_wrote_comes_alive(tab: Any, app: str) -> None:
     expect(tab.locator(".ax-printed img")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_without_dot_the_browser_draws_and_the_list_chooses(tab: Any, app_without_dot: str) -> None:
     open_page(tab, app_without_dot)
     tab.wait_for_selector("[data-testid=stGraphVizChart] svg g.node")
@@ -113,7 +115,7 @@ def test_without_dot_the_browser_draws_and_the_list_chooses(tab: Any, app_withou
     expect_chosen(tab, "z")
 
 
-@pytest.mark.parametrize("path", ["/", "/expression"])
+@pytest.mark.parametrize("path", [thorough("/"), "/expression"])
 def test_nothing_scrolls_sideways(tab: Any, app: str, path: str) -> None:
     tab.goto(app + path)
     tab.wait_for_selector("svg g.node")
@@ -203,6 +205,7 @@ def test_gradients_arrive_along_the_edges(tab: Any, app: str) -> None:
     expect(standing).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_another_program_leaves_the_table_where_it_is(tab: Any, app: str) -> None:
     """A walk of another length moves the slider's end, which is no move of the reader's."""
     open_page(tab, app)
@@ -215,6 +218,7 @@ def test_another_program_leaves_the_table_where_it_is(tab: Any, app: str) -> Non
         tab.locator("td", has_text=re.compile(f"^{2**count}$")).first.wait_for()
 
 
+@pytest.mark.thorough
 def test_playing_goes_to_the_end_by_itself(tab: Any, app: str) -> None:
     open_page(tab, app)
     run_program(tab, PROGRAM)
@@ -249,6 +253,7 @@ def test_a_line_number_picks_what_the_line_made(tab: Any, app: str) -> None:
     expect(tab.locator(".ax-code .line.selected")).to_have_attribute("data-line", "4")
 
 
+@pytest.mark.thorough
 def test_the_address_holds_the_step(tab: Any, app: str) -> None:
     open_page(tab, app)
     forward(tab)
@@ -275,6 +280,7 @@ def test_everything_can_be_downloaded(tab: Any, app: str) -> None:
             assert file.read().startswith(start), label
 
 
+@pytest.mark.thorough
 def test_a_word_on_the_page_opens_the_glossary_there(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.wait_for_load_state("networkidle")  # what listens to words has come too
@@ -321,7 +327,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("answer", sample(QUESTIONS, every=4))
+@pytest.mark.parametrize("answer", sample(QUESTIONS, every=8))
 def test_the_answer_is_on_the_first_screen(tab: Any, app: str, answer: str) -> None:
     open_page(tab, app)
     run_program(tab, "import torch\n" + QUESTIONS[answer])

@@ -73,6 +73,7 @@ def test_upload_choose_a_layer_a_channel_a_position_and_download(tab: Any, app: 
         Image.open(io.BytesIO(fetched(tab, name))).verify()
 
 
+@pytest.mark.thorough
 def test_the_address_reproduces_the_page(tab: Any, app: str) -> None:
     query = "?picture=Drawn%3A+ring&network=Filter+bank&channel=5&view=Kernels&row=100&column=90"
     open_page(tab, app, query.replace("&view=Kernels", ""))
@@ -84,6 +85,7 @@ def test_the_address_reproduces_the_page(tab: Any, app: str) -> None:
     expect_label(tab, "Channel 5, fine detail")
 
 
+@pytest.mark.thorough
 def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any, app: str) -> None:
     main = "document.querySelector('[data-testid=stMain]')"
     fits = f"{main}.scrollWidth <= {main}.clientWidth"

@@ -49,6 +49,7 @@ def test_the_result_is_seen(tab: Any, app: str, text: str) -> None:
     assert min(heights) >= 10.9  # and can be read
 
 
+@pytest.mark.thorough
 def test_the_whole_graph_is_seen_on_a_phone(tab: Any, app: str) -> None:
     tab.set_viewport_size({"width": 390, "height": 844})
     tab.goto(app)

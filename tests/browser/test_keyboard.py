@@ -169,6 +169,7 @@ def test_the_first_visit(keys: Any, app: str) -> None:
     expect(tab.locator("g.node[aria-current=step]")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
     keys.goto(f"{app}/expression")
     keys.wait_for_selector("tr[data-id]")
@@ -191,9 +192,9 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
 @pytest.mark.parametrize(
     ("page", "control", "most"),
     [
-        ("expression", "Examples", 2),
+        thorough("expression", "Examples", 2),
         ("network", "Network", 2),
-        ("optimizer", "Problem", 2),
+        thorough("optimizer", "Problem", 2),
         ("feature_maps", "uploadUpload", 2),
     ],
 )
@@ -220,7 +221,7 @@ def test_the_keyboard_finds_nothing_on_a_page_that_still_opens(tab: Any, app: st
         assert here["tag"] in ("main", "body") or here["name"] == "Skip to main content"
 
 
-@pytest.mark.parametrize("page", ["expression", "optimizer"])
+@pytest.mark.parametrize("page", [thorough("expression"), "optimizer"])
 def test_the_focus_is_seen_wherever_it_is(keys: Any, app: str, page: str) -> None:
     keys.goto(f"{app}/{page}")
     keys.wait_for_selector("tr[data-id], td.pick")
@@ -300,6 +301,7 @@ def test_words_open_on_the_other_pages(tab: Any, app: str) -> None:
     opens(tab, "Receptive field")
 
 
+@pytest.mark.thorough
 def test_what_moves_stands_still_for_those_who_ask(tab: Any, app: str) -> None:
     longest = """() => Math.max(...[...document.querySelectorAll("*")].flatMap((e) => {
       const { transitionDuration, animationDuration } = getComputedStyle(e)

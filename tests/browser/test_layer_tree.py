@@ -53,6 +53,7 @@ def test_resnet18_smallest_gradient_in_one_action(
     assert frame["y"] < row["y"] < frame["y"] + frame["height"] - row["height"]
 
 
+@pytest.mark.thorough
 def test_headings_sort_and_the_dotted_word_opens_the_glossary(
     tab: Any, app: str, norms: dict[str, float]
 ) -> None:
@@ -98,6 +99,7 @@ def test_blocks_fold_by_keyboard_and_runs_unfold_to_each(tab: Any, app: str) -> 
     assert tab.locator(ROWS).count() == 77
 
 
+@pytest.mark.thorough
 def test_filter_by_name_and_by_type(tab: Any, app: str) -> None:
     open_page(tab, app, "?preset=resnet18")
     filter_ = tab.get_by_label("Filter by name or type")
@@ -124,6 +126,7 @@ def test_the_chart_tells_values_and_selects(tab: Any, app: str, norms: dict[str,
     expect(tab.locator(f"{ROWS}.selected td.name").first).to_have_attribute("title", layer)
 
 
+@pytest.mark.thorough
 def test_a_narrow_window_scrolls_inside_the_table(tab: Any, app: str) -> None:
     tab.set_viewport_size({"width": 390, "height": 844})
     open_page(tab, app, "?preset=resnet18")

@@ -42,6 +42,7 @@ def test_opens_with_the_table_and_a_click_marks_the_layer(tab: Any, app: str) ->
     tab.wait_for_selector("tr.selected td.name:has-text('conv2')")
 
 
+@pytest.mark.thorough
 def test_resnet18_unfolds_a_block(tab: Any, app: str) -> None:
     open_page(tab, app, "?preset=resnet18")
     tab.click("button.all")
@@ -65,6 +66,7 @@ def test_downloads(tab: Any, app: str) -> None:
     assert rows[-1]["layer"] == "tmp"
 
 
+@pytest.mark.thorough
 def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any, app: str) -> None:
     open_page(tab, app)
     assert tab.locator("tr[data-id]").first.bounding_box()["y"] < 700

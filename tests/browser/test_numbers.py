@@ -75,11 +75,11 @@ def drawn_gradient(tab: Any, name: str) -> str:
 @pytest.mark.parametrize(
     ("path", "source", "values"),
     [
-        ("/", "x**2 + 3*x", {"x": 2.0}),
+        thorough("/", "x**2 + 3*x", {"x": 2.0}),
         thorough("/", "exp(-x**2)*y", {"x": 3.0, "y": 3.0}),
         thorough("/", LINEAR, EXTREME),
         ("/expression", LINEAR, EXTREME),
-        ("/expression", PRODUCT, MATRIX),
+        thorough("/expression", PRODUCT, MATRIX),
     ],
 )
 def test_values_and_gradients_of_inputs_are_whole(
@@ -129,6 +129,7 @@ def test_a_number_that_is_half_typed_stays(tab: Any, app: str) -> None:
     expect(box).to_have_value(re.compile(r"\d"))
 
 
+@pytest.mark.thorough
 def test_after_an_error_the_old_gradient_is_faded_with_the_graph(tab: Any, app: str) -> None:
     tab.goto(app)
     tab.wait_for_selector("g.node", timeout=90_000)
@@ -138,8 +139,8 @@ def test_after_an_error_the_old_gradient_is_faded_with_the_graph(tab: Any, app: 
     expect(tab.locator(".st-key-home-inputs")).to_have_css("opacity", "0.45")
 
 
-@pytest.mark.parametrize("path", ["/", "/expression"])
-@pytest.mark.parametrize("values", [{}, EXTREME], ids=["default", "extreme"])
+@pytest.mark.parametrize("path", ["/", thorough("/expression")])
+@pytest.mark.parametrize("values", [thorough({}), EXTREME], ids=["default", "extreme"])
 def test_the_graph_is_whole_on_a_phone(
     tab: Any, app: str, path: str, values: Mapping[str, Any]
 ) -> None:

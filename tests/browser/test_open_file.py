@@ -107,6 +107,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_opened_is_said(page: Any) -> None:
     before = page.locator("textarea").input_value()
     for name, data, said in REFUSED:
@@ -114,6 +115,7 @@ def test_what_cannot_be_opened_is_said(page: Any) -> None:
         expect(page.locator("textarea")).to_have_value(before)
 
 
+@pytest.mark.thorough
 def test_a_large_notebook_is_opened_in_part(page: Any, tmp_path: Path) -> None:
     """20 MB of outputs do not matter, and of too many cells the first ones are kept."""
     long = {"cell_type": "code", "source": "# " + "words " * (limits.MAX_SOURCE // 12)}

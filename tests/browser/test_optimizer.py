@@ -11,7 +11,7 @@ import torch
 from playwright.sync_api import expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.marks import thorough
+from tests.marks import sample, thorough
 from tests.pages.optimizer_page import CALLS
 
 pytestmark = pytest.mark.browser
@@ -47,7 +47,9 @@ def test_no_button_is_cut_off_on_a_phone(tab: Any, app: str) -> None:
     assert labels.evaluate_all(cut) == ["Redo"]  # its icon alone is shown
 
 
-@pytest.mark.parametrize("problem", ["Parabola", "Linear regression", "2-D classification"])
+@pytest.mark.parametrize(
+    "problem", ["Linear regression", thorough("Parabola"), thorough("2-D classification")]
+)
 def test_the_buttons_are_on_the_first_screen(tab: Any, app: str, problem: str) -> None:
     open_page(tab, app, problem=problem)
     box = tab.locator(".st-key-press-step button").first.bounding_box()
@@ -76,12 +78,13 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     expect_number(tab, "value", "10")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("problem", "most"),
     [
         ("Parabola", 25),
-        thorough("2-D classification", 27),
-        thorough("Your own program", 27),
+        ("2-D classification", 27),
+        ("Your own program", 27),
     ],
 )
 def test_a_press_sends_few_messages(tab: Any, app: str, problem: str, most: int) -> None:
@@ -139,10 +142,13 @@ CUT = """cells => cells.filter((cell) => {
 }).map((cell) => cell.textContent)"""
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [thorough(1280), 390])
 @pytest.mark.parametrize(
     ("optimizer", "hyper"),
-    [("SGD", {"lr": 3.8, "momentum": 0.9}), ("SGD", {"lr": 0.45}), ("Adam", {"lr": 1.0})],
+    sample(
+        [("SGD", {"lr": 3.8, "momentum": 0.9}), ("SGD", {"lr": 0.45}), ("Adam", {"lr": 1.0})],
+        every=3,
+    ),
 )
 def test_extreme_numbers_are_whole(
     tab: Any, app: str, optimizer: str, hyper: dict[str, float], width: int
@@ -181,6 +187,7 @@ def test_a_run_stops_half_way_and_keeps_what_it_did(tab: Any, app: str) -> None:
     press(tab, "forward", "The loss is")
 
 
+@pytest.mark.thorough
 def test_a_number_picked_is_worked_out(tab: Any, app: str) -> None:
     open_page(tab, app, problem="Linear regression")
     press(tab, "forward", "The loss is")
@@ -211,7 +218,9 @@ def test_the_line_that_failed_is_marked(tab: Any, app: str) -> None:
     expect(tab.locator(".st-key-own-setup [data-line='2']")).to_have_css("background-color", clear)
 
 
-@pytest.mark.parametrize("problem", ["Parabola", "2-D classification", "All weights 0.1"])
+@pytest.mark.parametrize(
+    "problem", [thorough("Parabola"), "2-D classification", thorough("All weights 0.1")]
+)
 def test_nothing_scrolls_sideways(tab: Any, app: str, problem: str) -> None:
     open_page(tab, app, problem=problem)
     main = "document.querySelector('[data-testid=stMain]')"

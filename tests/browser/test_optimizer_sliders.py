@@ -111,6 +111,7 @@ def test_the_first_choice_has_a_verdict_of_its_own(
     expect(tab.locator(".surface .ahead")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_a_verdict_is_cleared_with_what_it_was_of(sliders: Sliders) -> None:
     tab = sliders.tab
     expect(sliders.regime).to_have_text("converges")

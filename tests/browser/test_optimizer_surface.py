@@ -99,6 +99,7 @@ def test_a_tap_moves_the_point_in_one_moment(tab: Any, app: str) -> None:
         expect(said(tab)).to_contain_text(f"a = {a:g}".replace("-", "−"))
 
 
+@pytest.mark.thorough
 def test_the_loss_of_a_replay_is_that_of_its_point(tab: Any, app: str) -> None:
     """Between two places of the curve, too, near its minimum."""
     tab.goto(f"{app}/optimizer?problem=Parabola&presses=i8")
@@ -111,6 +112,7 @@ def test_the_loss_of_a_replay_is_that_of_its_point(tab: Any, app: str) -> None:
     assert float(loss) == pytest.approx(float(x) ** 2, rel=0.05)
 
 
+@pytest.mark.thorough
 def test_a_loss_read_from_the_picture_has_no_more_digits_than_are_known(tab: Any, app: str) -> None:
     surface = open_surface(tab, app, problem="Rosenbrock's banana")
     expect(surface.locator(".reading")).to_have_text("x = −1.5, y = 2: loss 12.5")  # of a frame
@@ -171,6 +173,7 @@ def test_the_replay_moves_all_pictures_and_stops_at_its_end(tab: Any, app: str) 
     expect(surface.locator(".moment output")).to_have_text("step 4 of 4")
 
 
+@pytest.mark.thorough
 def test_the_plane_is_chosen_and_in_the_link(tab: Any, app: str) -> None:
     surface = open_surface(tab, app, problem="Linear regression")
     surface.get_by_label("Plane through").select_option("two random directions")

@@ -134,6 +134,7 @@ def test_a_press_keeps_the_position_and_keys_move_it(tab: Any, app: str) -> None
     expect(tab).to_have_url(re.compile("row=8&column=21|column=21&row=8"))
 
 
+@pytest.mark.thorough
 def test_another_input_channel_can_be_chosen(tab: Any, app: str) -> None:
     model, x = network("shapes_net")
     open_channel(tab, app, "Shapes network", "block2.conv2", 9)

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-IGNORED = shutil.ignore_patterns("__pycache__", "_screens", "pictures")
+#: What is compiled is copied too, but for what another process is writing.
+IGNORED = shutil.ignore_patterns("*.pyc.*", "_screens", "pictures")
 #: Words in the names of the tests for what the recipes add.
 ADDED = (
     "saturated",

@@ -14,7 +14,7 @@ PATIENCE = 20.0
 SECRET = "EXPLORER_TEST_SECRET"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server():
     """One server for the whole corpus, with a secret in the app's environment."""
     os.environ[SECRET] = "do not tell"

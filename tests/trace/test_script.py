@@ -17,7 +17,7 @@ from explorer.program import without_addresses
 from explorer.trace import Summary, Trace
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.script import script
-from tests.marks import sample
+from tests.marks import chosen, sample
 from tests.trace.programs import PROGRAMS
 
 Rows = dict[tuple[str, int | None], list[tuple[str, str]]]
@@ -111,8 +111,10 @@ def compare(traced: Trace, output: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    sources = {name: script(trace.run(source)) for name, source in CASES.items()}
+def printed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    sources = {name: script(trace.run(CASES[name])) for name in chosen(request, "name")}
     return run_all(tmp_path_factory.mktemp("scripts"), sources)
 
 
