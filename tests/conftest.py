@@ -110,14 +110,14 @@ def pytest_collection_finish() -> None:
     # From now on there may be garbage, but not among modules and tests.
     gc.freeze()
     gc.enable()
-    # Pages that run in this process: without the self-test, which runs every example.
-    if startup := sys.modules.get("explorer.ui.server.startup"):
-        vars(startup)["SELF_TEST_DELAY"] = 1e6
-    # Streamlit's test runner looks for components among the installed packages only once: for each
-    # new page it would read the metadata of all of them, which takes longer than most pages.
-    if "streamlit.testing.v1" in sys.modules:
+    if "streamlit.testing.v1" in sys.modules:  # pages run in this process
         from streamlit.components.v2 import manifest_scanner
 
+        from tests.plain_app import leave_out_the_self_test
+
+        leave_out_the_self_test()
+        # Streamlit's test runner looks for components among the installed packages only once: for
+        # each new page it would read the metadata of all, which takes longer than most pages.
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         manifest_scanner.scan_component_manifests = scan
 

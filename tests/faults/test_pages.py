@@ -119,6 +119,7 @@ def test_the_gradient_check_without_a_server() -> None:
     assert "Largest deviation" in html_of(at)
 
 
+@pytest.mark.thorough
 def test_a_press_on_a_custom_problem_without_a_server() -> None:
     at = page(problem="own")
     press(at, "backward")

@@ -94,7 +94,7 @@ def _changed(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 MODULES = [
-    "arithmetic", "functions", "linear", "losses", "reductions", "shapes", "indexing", "layers",
+    "reductions", "arithmetic", "functions", "linear", "losses", "shapes", "indexing", "layers",
 ]  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def changed_programs(draw: st.DrawFn) -> str:
     return "".join(words)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changed_programs())
 def test_what_runs_ends_and_is_answered(source):
     trace = sandbox.run(source, timeout=0.5)

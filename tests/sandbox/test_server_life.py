@@ -14,7 +14,7 @@ from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, wire
 from explorer.sandbox.messages import limits_of
-from tests.marks import sample
+from tests.marks import sample, thorough
 from tests.sandbox.test_calls import eventually, gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -216,7 +216,7 @@ sandbox.call("hold", None, timeout=60, on_progress=report)
 """
 
 
-@pytest.mark.parametrize("kind", ["forking", "portable"])
+@pytest.mark.parametrize("kind", ["forking", thorough("portable")])
 def test_it_ends_with_the_app(kind: str) -> None:
     app = subprocess.Popen(
         [sys.executable, "-c", APP, kind],

@@ -110,9 +110,9 @@ def test_only_what_is_new_is_done():
 
 def test_following_stops_when_the_time_is_over_and_goes_on():
     session, follower = Session(PROBLEM, lr=0.1), Follower(RUNS[0])
-    session.iterate(2500)
+    session.iterate(800)
     assert follower.follow(session, seconds=0).view().track.steps == 1
-    assert follower.behind == 2499
+    assert follower.behind == 799
     behind = [follower.behind]
     while behind[-1]:
         follower.follow(session, seconds=0.05)

@@ -16,6 +16,7 @@ from explorer.training import PRESETS, ProgramProblem, TrainingSession
 from explorer.training.batches import in_batches
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.schedulers import SCHEDULERS
+from tests.marks import chosen, sample
 from tests.training.plain import suited
 from tests.training.test_undo import PROBLEM
 
@@ -67,7 +68,7 @@ NETS = (
     "all weights 0.1, early log-softmax",
 )
 #: Problem, optimizer and settings, by what is tried.
-SESSIONS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+ONCE: dict[str, tuple[Any, str, dict[str, Any]]] = {
     **{name: (problem, "Adam", {"lr": 0.05, "seed": 3}) for name, problem in PRESETS.items()},
     **{
         name: (networks.problem(name), "SGD", {"lr": 0.01, "momentum": 0.9, "seed": 1})
@@ -96,23 +97,23 @@ SESSIONS: dict[str, tuple[Any, str, dict[str, Any]]] = {
         )
         for name, norm_type in zip(SCHEDULERS, ["1", "2", "inf"] * len(SCHEDULERS), strict=False)
     },
-    **{
-        f"{name} in one cycle": (
-            suited(name, PRESETS["linear regression"]),
-            name,
-            {
-                "scheduler": {"name": "OneCycleLR", "max_lr": 0.02, "total_steps": 20},
-                "clip": {"name": "clip_grad_norm_"},
-            },
-        )
-        for name in OPTIMIZERS
-    },
     "batches of a text": (in_batches(PRESETS["linear regression"], 128), "Adam", {"lr": 0.05}),
     "batches of a network": (in_batches(networks.planar.planar(), 32), "SGD", {"lr": 0.5}),
     "clipped": (PROBLEM, "Adam", {"lr": 0.01, "clip": {"name": "clip_grad_value_"}}),
     "state": (PROBLEM, "RMSprop", {"lr": 0.01, "maximize": True}),
     "texts": (TEXTS, "SGD", {"lr": 0.1}),
     "prints": (PRINTS, "Adagrad", {"lr": 0.5, "lr_decay": 0.1}),
+}
+IN_ONE_CYCLE: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    f"{name} in one cycle": (
+        suited(name, PRESETS["linear regression"]),
+        name,
+        {
+            "scheduler": {"name": "OneCycleLR", "max_lr": 0.02, "total_steps": 20},
+            "clip": {"name": "clip_grad_norm_"},
+        },
+    )
+    for name in OPTIMIZERS
 }
 
 
@@ -138,13 +139,12 @@ def press_about(session: TrainingSession) -> None:
 
 
 @pytest.fixture(scope="module")
-def sessions() -> dict[str, TrainingSession]:
-    made = {
-        name: TrainingSession(problem, optimizer, **settings)
-        for name, (problem, optimizer, settings) in SESSIONS.items()
-    }
-    for session in made.values():
-        press_about(session)
+def sessions(request: pytest.FixtureRequest) -> dict[str, TrainingSession]:
+    all_of_them, made = ONCE | IN_ONE_CYCLE, {}
+    for name in chosen(request, "name"):
+        problem, optimizer, settings = all_of_them[name]
+        made[name] = TrainingSession(problem, optimizer, **settings)
+        press_about(made[name])
     return made
 
 
@@ -163,7 +163,7 @@ def answers(sessions: dict[str, TrainingSession]) -> dict[str, Any]:
     return dict(zip(sessions, json.loads(result.stdout.split("ANSWERS")[1]), strict=True))
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize("name", [*ONCE, *sample(IN_ONE_CYCLE, every=4)])
 def test_scripts_repeat_the_numbers(
     name: str, sessions: dict[str, TrainingSession], answers: dict[str, Any]
 ) -> None:
@@ -179,12 +179,12 @@ def test_scripts_repeat_the_numbers(
             assert np.array_equal(view.grad.ravel(), grad), script
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_a_script_defines_the_optimizers_that_torch_lacks(name: str) -> None:
-    script = TrainingSession(suited(name, PRESETS["parabola"]), name).script()
-    ours = not hasattr(torch.optim, name)
-    assert (f"class {name}(torch.optim.Optimizer):" in script) == ours
-    assert (f"optimizer = torch.optim.{name}(" in script) != ours
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_script_defines_the_optimizers_that_torch_lacks(optimizer: str) -> None:
+    script = TrainingSession(suited(optimizer, PRESETS["parabola"]), optimizer).script()
+    ours = not hasattr(torch.optim, optimizer)
+    assert (f"class {optimizer}(torch.optim.Optimizer):" in script) == ours
+    assert (f"optimizer = torch.optim.{optimizer}(" in script) != ours
 
 
 def test_a_script_reads_like_a_tutorial():

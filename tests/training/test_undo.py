@@ -96,7 +96,7 @@ def plain(view: View) -> str:
     options={"scheduler": {"name": "OneCycleLR", "total_steps": 7}},
     limit=1,
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_undo_and_redo_are_exact(presses, optimizer, options, limit):
     """A stack of views is the oracle; a small limit makes almost every undo a long replay."""
     name, hyper = optimizer
@@ -145,7 +145,7 @@ def told(event):
     optimizer=("SGD", {"lr": 0.05, "momentum": 0.9}),
     options={},
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_replay_is_the_same_session(presses, optimizer, options):
     name, hyper = optimizer
     here = TrainingSession(PROBLEM, name, **options, **hyper)
@@ -162,7 +162,7 @@ def test_replay_is_the_same_session(presses, optimizer, options):
         assert plain(one.view()) == plain(other.view())
 
 
-@pytest.mark.parametrize("limit", sample([1, 2**26], every=2))
+@pytest.mark.parametrize("limit", sample([2**26, 1], every=2))
 def test_two_hundred_actions_and_more(limit):
     session = TrainingSession(PROBLEM, lr=0.01, history_bytes=limit)
     first = plain(session.view())
