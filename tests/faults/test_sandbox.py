@@ -248,6 +248,7 @@ def test_a_disk_without_room_for_the_server(
         subprocess.run(["umount", str(full)], capture_output=True)
 
 
+@pytest.mark.thorough
 def test_a_disk_without_room_for_what_the_server_writes(folder: Path) -> None:
     before = set(os.listdir(folder))
     new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, bubblewrap=False)

@@ -29,6 +29,7 @@ from explorer.vision import (
     predict,
     transform,
 )
+from tests.marks import thorough
 from tests.pages.test_feature_maps import drawn_file, fine, upload
 from tests.pages.test_pages import html_of, opened
 from tests.vision.image_case import saved
@@ -96,7 +97,9 @@ def test_the_slider_changes_the_image_and_what_the_layers_see() -> None:
     assert component(at, "sweep")["cells"][0]["mark"] == 30
 
 
-@pytest.mark.parametrize(("network", "is_told"), [("Shapes network", True), ("ResNet-18", False)])
+@pytest.mark.parametrize(
+    ("network", "is_told"), [("Shapes network", True), thorough("ResNet-18", False)]
+)
 def test_random_weights_recognise_nothing(network: str, is_told: bool) -> None:
     html = html_of(look_at("Change the image", amount="30", network=network))
     assert ("recognised as" in html) == is_told

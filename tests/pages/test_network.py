@@ -22,6 +22,7 @@ from explorer.ui.network.charts import log_ticks
 from explorer.ui.network.selection import Shown
 from explorer.ui.network.tabs import TABS, tab_titles
 from explorer.ui.widgets.network_call import NetworkJob
+from tests.marks import thorough
 from tests.pages.test_pages import component, html_of, opened
 
 PAGE = "pages/network.py"
@@ -287,7 +288,7 @@ def test_every_action(page: Any, action: str) -> None:
             {"mode-resnet18": "train mode", "side-resnet18": 32},
             "batch normalisation in train mode needs more than one value per channel",
         ),
-        ("alexnet", {"side-alexnet": 16}, "smaller than the kernel"),
+        thorough("alexnet", {"side-alexnet": 16}, "smaller than the kernel"),
         ("LeNet-5", {"side-LeNet-5": 48}, "features and got"),
     ],
 )
@@ -309,6 +310,7 @@ def test_a_model_that_cannot_run_gets_a_sentence(
         settled(page.run())
 
 
+@pytest.mark.thorough
 def test_nan_weights_are_named(page: Any) -> None:
     page.toggle(key="nan").set_value(True).run()
     fine(page)

@@ -130,6 +130,7 @@ def test_a_press_that_fails_ends_the_repetition() -> None:
     assert at.session_state["steps"].view.track.passes == 1
 
 
+@pytest.mark.thorough
 def test_a_run_too_long_for_a_link_is_said() -> None:
     at = page()
     workspace = at.session_state["steps"]

@@ -3,7 +3,6 @@
 import pytest
 
 import explorer
-from tests.marks import sample
 from tests.program.compare import compare
 
 pytestmark = pytest.mark.fast
@@ -168,7 +167,8 @@ print(right > 0.6, right.item())
 """
 
 
-@pytest.mark.parametrize("name", sample(["MNIST", "FashionMNIST", "CIFAR10"], every=3))
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["MNIST", "FashionMNIST", "CIFAR10"])
 def test_a_network_learns_the_made_up_images(name: str) -> None:
     trace = explorer.run(CLASSIFYING.format(name=name))
     assert trace.error is None
