@@ -1,21 +1,14 @@
 // A slider that sends the newest number while the hand moves it: one at a time, the next when the
-// page has drawn the last. address.js comes before it.
+// page has drawn the last. shared.js and address.js come before it.
 
 const LOST = 3000 // ms after which an answer is no longer expected
 const AGAIN = 500 // ms; Streamlit writes its widgets' part of the address without ours
 const states = new WeakMap() // by the root
 
-function make(tag, attributes, text = "") {
-  const node = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
-  node.textContent = text
-  return node
-}
-
 function build(root) {
-  const label = make("label", { for: "range" })
-  const range = make("input", { type: "range", id: "range" })
-  const output = make("output", { for: "range" })
+  const label = Object.assign(element("label"), { htmlFor: "range" })
+  const range = Object.assign(element("input"), { type: "range", id: "range" })
+  const output = Object.assign(element("output"), { htmlFor: "range" })
   root.replaceChildren(label, range, output)
   const state = { label, range, output, waiting: "", next: null, count: 0 }
   state.show = (value) => {

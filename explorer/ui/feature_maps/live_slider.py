@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.ui.widgets.basics import while_drawn
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _ADDRESS = _HERE.parent / "widgets" / "address.js"
@@ -20,7 +21,7 @@ _component = st.components.v2.component(
     "live_slider",
     html='<div class="live"></div>',
     css=(_HERE / "live_slider.css").read_text(encoding="utf-8"),
-    js=_ADDRESS.read_text("utf-8") + (_HERE / "live_slider.js").read_text("utf-8"),
+    js=SHARED + _ADDRESS.read_text("utf-8") + (_HERE / "live_slider.js").read_text("utf-8"),
 )
 
 

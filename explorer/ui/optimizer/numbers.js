@@ -2,7 +2,7 @@
 // While the hand moves the point, `ax-numbers` brings values and gradients, which are painted over
 // the texts until the page draws them again. shared.js comes before it.
 
-const followers = new WeakMap() // by the root: what listens to the window
+const silences = new WeakMap() // by the root: what ends listening to the window
 
 function cell(entry, name, picked) {
   const here = picked.name === name && picked.place === entry.place
@@ -118,10 +118,7 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const root = parentElement.querySelector(".blocks")
   keepInAddress(data.link.params, data.link.lacks)
-  if (!followers.has(root)) {
-    followers.set(root, ({ detail }) => detail.parameters && paint(root, detail.parameters))
-    window.addEventListener("ax-numbers", followers.get(root))
-  }
+  if (!silences.has(root)) silences.set(root, hear({ "ax-numbers": ({ parameters }) => parameters && paint(root, parameters) }))
   const focused = identify(root.getRootNode().activeElement)
   root.replaceChildren(...data.blocks.map((block) => draw(block, data.picked)))
   const stops = [...root.querySelectorAll("td.pick, th button")]
@@ -159,7 +156,7 @@ export default function (component) {
     next.focus()
   }
   return () => {
-    window.removeEventListener("ax-numbers", followers.get(root))
-    followers.delete(root)
+    silences.get(root)()
+    silences.delete(root)
   }
 }

@@ -1,22 +1,15 @@
 // A slider and a field for each number. While the hand moves, the window is told by `ax-drag`; when
-// it lets go, the page keeps the number. `ax-numbers` brings what a learning rate leads to.
+// it lets go, the page keeps the number. `ax-numbers` brings what a learning rate leads to. Uses
+// shared.js.
 
 const states = new WeakMap() // by the root
 const POSITIONS = 1000 // of a slider
 const PAUSE = 500 // ms after the last key until its number is kept
 const APART = 20 // ms between the last move of a hand and its press, as in surface.js
-
 const PATIENCE = 1500 // ms until a number that was kept and is not in force has been refused
 
-function make(tag, attributes, text = "") {
-  const node = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
-  node.textContent = text
-  return node
-}
-
 // As Python writes it.
-function format(value) {
+function toText(value) {
   const short = +value.toPrecision(6)
   if (short === 0 || (Math.abs(short) >= 1e-4 && Math.abs(short) < 1e16)) return String(short)
   const [digits, power] = short.toExponential().split("e")
@@ -55,16 +48,16 @@ const SCALES = {
   },
 }
 
-const drag = (target, value) => window.dispatchEvent(new CustomEvent("ax-drag", { detail: { target, value, phase: "move" } }))
+const drag = (target, value) => announce("ax-drag", { target, value, phase: "move" })
 
 function makeRow(name, keep, rest) {
-  const root = make("div", { class: "slider" })
+  const root = element("div", "slider")
   const id = `slider-${name}`
-  const label = make("label", { for: id }, name)
-  const range = make("input", { type: "range", min: 0, max: POSITIONS, step: 1, id })
-  const field = make("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": `${name}, number` })
-  const track = make("div", { class: "track" })
-  const mark = make("span", { class: "mark" })
+  const label = Object.assign(element("label", "", name), { htmlFor: id })
+  const range = Object.assign(element("input"), { type: "range", min: 0, max: POSITIONS, step: 1, id })
+  const field = Object.assign(element("input"), { type: "text", inputMode: "decimal", autocomplete: "off", spellcheck: false, ariaLabel: `${name}, number` })
+  const track = element("div", "track")
+  const mark = element("span", "mark")
   const row = { root, value: 0, hand: false, wrong: "" }
   let timer, patience
   track.append(range, mark)
@@ -79,10 +72,10 @@ function makeRow(name, keep, rest) {
   row.show = (value) => {
     row.value = value
     range.value = Math.round(place(value) * POSITIONS)
-    range.setAttribute("aria-valuetext", format(value))
+    range.setAttribute("aria-valuetext", toText(value))
     const isActive = field.getRootNode().activeElement === field
     const isUnfinished = typed() === null && !row.hand
-    if (!isActive || (!isUnfinished && Number(field.value) !== value)) field.value = format(value)
+    if (!isActive || (!isUnfinished && Number(field.value) !== value)) field.value = toText(value)
   }
   row.set = (data) => {
     Object.assign(row, { scale: data.scale, low: data.low, high: data.high, kept: data.value })
@@ -127,7 +120,7 @@ function makeRow(name, keep, rest) {
     say("")
     if (row.hand) (row.show(row.kept), rest())
     row.hand = false
-    field.value = format(row.kept)
+    field.value = toText(row.kept)
   }
   const onKey = (event) => {
     if (event.key === "Escape") return back()
@@ -164,10 +157,10 @@ function makeRow(name, keep, rest) {
     if (typed() !== null) return end()
     const text = field.value.trim()
     back()
-    say(text ? `${name} takes a number, such as ${format(row.kept)}.` : "")
+    say(text ? `${name} takes a number, such as ${toText(row.kept)}.` : "")
   }
   field.onfocus = () => field.select()
-  field.onblur = () => (end(), (field.value = format(row.value)))
+  field.onblur = () => (end(), (field.value = toText(row.value)))
   field.onkeydown = (event) => (event.key === "Enter" ? (field.onchange(), field.select()) : onKey(event))
   return row
 }
@@ -176,9 +169,9 @@ const STYLES = [["diverges", "bad"], ["oscillat", "between"], ["converges", "goo
 
 // What the learning rate leads to: a word in its colour, the rate above which it is too large, and
 // a sentence. What is wrong with a typed number takes their place.
-function showRegime(state, { values = {}, ...told }) {
-  Object.assign(state.told, told)
-  const { regime = "", critical = null, limit = "", formula = "", sentence = "" } = state.told
+function showRegime(state, { values = {}, ...outlook }) {
+  Object.assign(state.outlook, outlook)
+  const { regime = "", critical = null, limit = "", formula = "", sentence = "" } = state.outlook
   let wrong = ""
   for (const [name, row] of state.rows) {
     if (name in values) row.rest(values[name])
@@ -196,15 +189,14 @@ export default function (component) {
   const root = parentElement.querySelector(".sliders")
   let state = states.get(root)
   if (!state) {
-    state = { rows: new Map(), told: {}, line: parentElement.querySelector(".line") }
+    state = { rows: new Map(), outlook: {}, line: parentElement.querySelector(".line") }
     states.set(root, state)
-    state.paint = ({ detail }) => detail.sliders?.version === state.version && showRegime(state, detail.sliders)
-    window.addEventListener("ax-numbers", state.paint)
+    state.silence = hear({ "ax-numbers": ({ sliders }) => sliders?.version === state.version && showRegime(state, sliders) })
     state.keep = (change) => setTimeout(() => state.trigger("kept", change), APART)
     state.rest = () => drag({ ahead: state.version }, null)
   }
   state.trigger = setTriggerValue
-  if (state.of !== data.of) state.told = {} // of another problem or other settings
+  if (state.of !== data.of) state.outlook = {} // of another problem or other settings
   state.of = data.of
   state.version = data.version
   const names = data.sliders.map(({ name }) => name)
@@ -216,7 +208,7 @@ export default function (component) {
   for (const each of data.sliders) state.rows.get(each.name).set(each)
   showRegime(state, {})
   return () => {
-    window.removeEventListener("ax-numbers", state.paint)
+    state.silence()
     states.delete(root)
   }
 }

@@ -20,6 +20,7 @@ from explorer.ui.optimizer import settings
 from explorer.ui.optimizer.link import write_link
 from explorer.ui.optimizer.workspace import Workspace
 from explorer.ui.widgets.basics import while_drawn
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -27,7 +28,7 @@ _component = st.components.v2.component(
     html='<div class="sliders" role="group" aria-label="Hyperparameters"></div>'
     '<div class="line" role="status"><b></b><span></span><span></span></div>',
     css=(_HERE / "sliders.css").read_text(encoding="utf-8"),
-    js=(_HERE / "sliders.js").read_text(encoding="utf-8"),
+    js=SHARED + (_HERE / "sliders.js").read_text(encoding="utf-8"),
 )
 _KEY = "sliders"
 #: The ends of a slider of numbers near 1, which is finer there.

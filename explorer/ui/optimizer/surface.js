@@ -9,8 +9,6 @@ const LOST = 3000 // ms after which a press is no longer waited for
 const FINE = 10 // arrow keys with Shift go this much less far
 const states = new WeakMap()
 
-const say = (name, detail) => window.dispatchEvent(new CustomEvent(name, { detail }))
-
 function make(root, send) {
   const find = (selector) => root.querySelector(selector)
   const [picture, canvas, svg] = [find(".picture"), find("canvas"), find("svg")]
@@ -182,8 +180,9 @@ function make(root, send) {
     button.setAttribute("aria-label", button.title)
     const at = drag ? drag.at : isNow ? data.at : state.paths[0][shown]
     find(".reading").textContent = state.pointed ?? describe(at, (drag || isNow) && isOf(ahead, at) ? ahead.loss : undefined, drag || isNow ? 1000 : 100)
-    if (state.told !== (isNow ? null : step)) say("ax-moment", { step: isNow ? null : step })
-    state.told = isNow ? null : step
+    const replayed = isNow ? null : step
+    if (state.replayed !== replayed) announce("ax-moment", { step: replayed })
+    state.replayed = replayed
   }
 
   // -- the hand ------------------------------------------------------------------------------
@@ -194,7 +193,7 @@ function make(root, send) {
     state.pointed = null
     if (state.player.at < state.player.last) state.player.seek(state.player.last)
     state.drawMoving()
-    say("ax-drag", { target: { point: state.data.names }, value: place(), phase: "move" })
+    announce("ax-drag", { target: { point: state.data.names }, value: place(), phase: "move" })
   }
   // The press itself ends the drag. Streamlit sends what is asked in one moment as one message, and
   // runs only the first fragment of it: so the press is sent after the move of a quick click or tap.
@@ -294,13 +293,12 @@ function make(root, send) {
     const { version, running } = state.data
     if (running) return // the next picture comes at once, and asks for itself
     const ask = (times) => {
-      if (state.drag === null) say("ax-drag", { target: { ahead: version }, value: null, phase: "move" })
+      if (state.drag === null) announce("ax-drag", { target: { ahead: version }, value: null, phase: "move" })
       if (times < 3) state.asked = setTimeout(() => state.ahead?.version !== version && ask(times + 1), AGAIN)
     }
     state.asked = setTimeout(() => ask(0), ASK)
   }
-  state.hear = ({ detail }) => {
-    const numbers = detail.surface
+  const follow = ({ surface: numbers }) => {
     if (!numbers) return
     if (numbers.at ? !state.drag : numbers.version !== state.data.version) return // too late
     state.ahead = numbers
@@ -323,7 +321,7 @@ function make(root, send) {
     state.drawAll()
     if (state.ahead === null) state.ask()
   }
-  window.addEventListener("ax-numbers", state.hear)
+  const silence = hear({ "ax-numbers": follow })
   state.observer = new ResizeObserver(() => state.data && (picture.clientWidth !== state.width || picture.clientHeight !== state.height) && state.drawAll())
   state.observer.observe(picture)
   const scheme = matchMedia("(prefers-color-scheme: dark)")
@@ -332,7 +330,7 @@ function make(root, send) {
   state.end = () => {
     clearTimeout(state.asked)
     state.player.end()
-    window.removeEventListener("ax-numbers", state.hear)
+    silence()
     scheme.removeEventListener("change", state.recolour)
     state.observer.disconnect()
   }

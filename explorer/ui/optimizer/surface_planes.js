@@ -1,16 +1,9 @@
 // The choice of the plane, where there are more than two numbers.
 
 function makeSelect(label, options, chosen, title) {
-  const root = document.createElement("label")
-  root.append(label)
-  const select = document.createElement("select")
-  for (const [value, text] of options) {
-    const option = document.createElement("option")
-    option.value = value
-    option.textContent = text
-    option.selected = value === chosen
-    select.append(option)
-  }
+  const root = element("label", "", label)
+  const select = element("select")
+  select.append(...options.map(([value, text]) => new Option(text, value, false, value === chosen)))
   select.title = title
   root.append(select)
   return { root, select }
@@ -40,9 +33,8 @@ function showPlanes(root, planes, choose) {
     choose({ kind: selects.kind.value, across, up: up === across ? planes.names.find((name) => name !== across) : up })
   }
   if (planes.kind === "random") {
-    const again = document.createElement("button")
+    const again = element("button", "", "Another two")
     again.type = "button"
-    again.textContent = "Another two"
     again.title = "Other random directions"
     again.onclick = () => choose({ kind: "random" })
     root.append(again)
