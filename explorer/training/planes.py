@@ -123,10 +123,10 @@ def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
     _, strengths, components = np.linalg.svd(finite, full_matrices=False)
     directions = list(components[:2][strengths[:2] > 1e-12 * (1 + np.abs(origin).max())])
     names = ["1st principal direction", "2nd principal direction"][: len(directions)]
-    said = "The directions in which the path moves most, its principal components."
+    explanation = "The directions in which the path moves most, its principal components."
     if len(directions) < 2:
-        said = "Where the path has no direction of its own, a random one is used."
-    return _complete(origin, directions, names, said, seed)
+        explanation = "Where the path has no direction of its own, a random one is used."
+    return _complete(origin, directions, names, explanation, seed)
 
 
 def through_random(point: Point, seed: int = 0) -> Plane:
@@ -149,8 +149,8 @@ def through_random(point: Point, seed: int = 0) -> Plane:
         if direction.any() and np.isfinite(direction).all():
             directions.append(direction)
     names = ["1st random direction", "2nd random direction"][: len(directions)]
-    said = "Two random directions; each filter moves in proportion to its own size."
-    return _complete(_joined(point.values), directions, names, said, seed)
+    explanation = "Two random directions; each filter moves in proportion to its own size."
+    return _complete(_joined(point.values), directions, names, explanation, seed)
 
 
 def through_gradient(
@@ -175,12 +175,12 @@ def through_gradient(
         if length > 1e-3 * float(np.linalg.norm(change)) and np.isfinite(length):
             directions.append(rest / length)
             names.append(name)
-    said = "Against the gradient, and what is left of the update at right angles to it."
-    return _complete(origin, directions, names, said, seed)
+    explanation = "Against the gradient, and what is left of the update at right angles to it."
+    return _complete(origin, directions, names, explanation, seed)
 
 
 def _complete(
-    origin: np.ndarray, directions: list[np.ndarray], names: list[str], said: str, seed: int
+    origin: np.ndarray, directions: list[np.ndarray], names: list[str], explanation: str, seed: int
 ) -> Plane:
     """The plane of these directions; those that are missing are random ones at right angles."""
     generator = np.random.default_rng(seed)
@@ -191,7 +191,7 @@ def _complete(
         length = float(np.linalg.norm(random))
         directions.append(random / length if length > 1e-12 else np.zeros(len(origin)))
         names.append("random direction")
-    return Plane(origin, directions[0], directions[1], (names[0], names[1]), False, said)
+    return Plane(origin, directions[0], directions[1], (names[0], names[1]), False, explanation)
 
 
 def split(joined: np.ndarray, like: Point) -> dict[str, np.ndarray]:

@@ -342,9 +342,9 @@ def read_path(ahead: Ahead) -> tuple[str, str]:
         return "", ahead.trouble
     if steps < FEWEST:
         return "", ""
-    told = f"in the next {pluralize(steps, 'step')}"
+    when = f"in the next {pluralize(steps, 'step')}"
     if ahead.largest_change == 0:
-        return "stands still", f"No parameter changes {told}."
+        return "stands still", f"No parameter changes {when}."
     moves = np.diff(path, axis=0)
     quarter = steps // 4
     first, last = losses[:quarter], losses[-quarter:]
@@ -352,27 +352,27 @@ def read_path(ahead: Ahead) -> tuple[str, str]:
     span = _rounding(losses)
     swings = _swings(moves)
     if last.mean() > first.max() + span and last.mean() > before.mean() + span:
-        return "diverges", f"The loss {grows} {told}."
+        return "diverges", f"The loss {grows} {when}."
     settled = np.ptp(path[-quarter:], axis=0).max() <= 0.01 * np.ptp(path, axis=0).max() > 0
     if _is_tiny(ahead):
         most = format_number(float(f"{ahead.largest_change:.2g}"))
-        said = f"No parameter moves by more than about {most} a step {told}."
-        return "converges" if settled else "", said
+        sentence = f"No parameter moves by more than about {most} a step {when}."
+        return "converges" if settled else "", sentence
     if settled or last.mean() < before.mean() - span:
         rise = losses[-1] - losses[0]
         if rise > 10 * span:  # a step threw it to another place
             ends = " to ".join(format_number(ahead.losses[i]) for i in (0, -1))
-            return "", f"The loss {grows} from {ends} {told}."
+            return "", f"The loss {grows} from {ends} {when}."
         still = "" if settled else f" and is still {rising} then"
-        said = f"The loss {falls} {told}{still}"
+        sentence = f"The loss {falls} {when}{still}"
         if rise >= -span:
-            near = f"The loss stays near {format_number(ahead.losses[-1])} {told}"
-            said = near if np.ptp(losses) <= 10 * span else f"The path settles {told}"
+            near = f"The loss stays near {format_number(ahead.losses[-1])} {when}"
+            sentence = near if np.ptp(losses) <= 10 * span else f"The path settles {when}"
         if swings:
-            return "converges, oscillating", f"{said}, on a path that swings."
-        return "converges", f"{said}."
+            return "converges, oscillating", f"{sentence}, on a path that swings."
+        return "converges", f"{sentence}."
     if swings:
-        return "oscillates", f"The path goes back and forth {told} and does not settle."
+        return "oscillates", f"The path goes back and forth {when} and does not settle."
     return "", ""
 
 

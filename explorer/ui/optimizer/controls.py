@@ -152,8 +152,10 @@ def draw_sentences(workspace: Workspace) -> None:
 
 def _preview(name: str, view: View) -> Html:
     """What the call will do; the sentence begins with its name."""
-    said = view.previews[name]
-    return html(term_link(name), said.removeprefix(name)) if name in GLOSSARY else html(said)
+    sentence = view.previews[name]
+    return (
+        html(term_link(name), sentence.removeprefix(name)) if name in GLOSSARY else html(sentence)
+    )
 
 
 def _due_call(workspace: Workspace) -> str:

@@ -104,8 +104,8 @@ def answer(workspace: Workspace, event: Mapping[str, Any]) -> Frame:
         stability = Stability(
             regime="diverges" if view.track.steps else "", sentence=view.track.trouble
         )
-    told = sliders.to_numbers(workspace, stability, pace == "resting")
-    return {"surface": surface, "parameters": parameters, "sliders": told}, ""
+    outlook = sliders.to_numbers(workspace, stability, pace == "resting")
+    return {"surface": surface, "parameters": parameters, "sliders": outlook}, ""
 
 
 def _other_path(

@@ -299,13 +299,13 @@ def _about(drawn: DrawnSurface, workspace: Workspace) -> str:
     """What the picture is."""
     if not np.isfinite(drawn.surface.loss).any():
         return "The loss is not finite anywhere near here."
-    said = [] if drawn.is_line else ["Darker = lower loss."]
+    sentences = [] if drawn.is_line else ["Darker = lower loss."]
     if not drawn.plane.exact:
-        said += [drawn.plane.explanation, "The path is projected onto the plane."]
+        sentences += [drawn.plane.explanation, "The path is projected onto the plane."]
     elif sum(p.value.size for p in workspace.view.parameters.values()) > 2:
-        said.append(drawn.plane.explanation)
-        said.append(f"All other parameters have their values after step {drawn.steps:,}.")
-    return " ".join(said)
+        sentences.append(drawn.plane.explanation)
+        sentences.append(f"All other parameters have their values after step {drawn.steps:,}.")
+    return " ".join(sentences)
 
 
 def compute_surface(
