@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -31,22 +32,28 @@ class VariableWatch:
     """Watches a program's variables from the moment its setup has run."""
 
     def __init__(self, setup: str, loss: str, variables: Mapping[str, Any]) -> None:
-        self.read, detached = _read_from_outside(parse_tree(setup), parse_tree(loss))
-        self.watched = self.read | detached
+        self.setup, self.loss = setup, loss
         # The values are held so that no new object can get the id of an old one.
         self.first = {name: (value, _fingerprint(value)) for name, value in variables.items()}
+
+    @cached_property
+    def names(self) -> tuple[set[str], set[str]]:
+        """Those the loss may read before it has set them, and those it only reads detached. Most
+        presses in a child need neither."""
+        return _read_from_outside(parse_tree(self.setup), parse_tree(self.loss))
 
     def changed(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Those the loss may read that have changed since the setup; None if some cannot be
         copied. What the loss sets before reading it is left out."""
         changed: dict[str, Any] = {}
-        for name in self.watched & variables.keys():
+        read, detached = self.names
+        for name in (read | detached) & variables.keys():
             value = variables[name]
             if name in self.first and self.first[name][1] == _fingerprint(value):
                 continue
             if _can_be_copied(value):
                 changed[name] = value
-            elif name in self.read or not isinstance(value, Tensor):
+            elif name in read or not isinstance(value, Tensor):
                 return None
             else:
                 changed[name] = value
