@@ -40,7 +40,7 @@ DOT = (
     f'a -> b [edgehref="{CANARY}/m" label="<script>window.ran = 8</script>"] }}'
 )
 #: Decide what is drawn, so they stay as they are; ids do only if the program does not ask for more.
-KEPT = {"$", "dtype", "data", "kind", "graph", "capture", "glossary", "why_term", "grad_from"}
+KEPT = {"$", "dtype", "data", "kind", "graph", "capture", "glossary", "term", "grad_from"}
 IDS = {"id", "source", "target", "to", "node"}
 
 

@@ -123,7 +123,7 @@ def test_a_norm_of_a_parametrized_weight_is_shown() -> None:
         "size = torch.linalg.matrix_norm(layer.weight, 2)\n"
     )
     assert trace.error is None
-    assert trace.variables["size"].grad_fn is not None
+    assert trace.variables["size"].autograd.grad_fn is not None
 
 
 def test_a_program_may_make_errors_of_warnings() -> None:
