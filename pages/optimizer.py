@@ -60,7 +60,7 @@ def draw_workspace() -> None:
     report_invalid(
         seed=workspace.view.seed,
         compare=runs.describe(compared),
-        **settings.flatten(workspace.settings),
+        **settings.flatten(workspace.chosen_hyper),
     )
     if troubles:
         note(" ".join(troubles))

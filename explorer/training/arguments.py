@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,19 @@ class Argument:
             return str(value)
         return self._number(name, value, whole=isinstance(self.default, int))
 
+    def parse(self, text: str, name: str = "") -> Any:
+        """The value that a text in a link or a field stands for; ValueError as for `validate`."""
+        text = text.strip()[: limits.LONGEST_LINK_ARGUMENT]
+        value: Any = text
+        with suppress(ValueError):  # `validate` says what would do
+            if isinstance(self.default, bool):
+                value = {"true": True, "false": False}.get(text)
+            elif isinstance(self.default, tuple):
+                value = tuple(float(part) for part in text.split(",") if part.strip())
+            elif not isinstance(self.default, str):
+                value = float(text)
+        return self.validate(name, value)
+
     def _number(self, name: str, value: Any, whole: bool) -> int | float:
         low, high = self.low, min(self.high, limits.LARGEST_ARGUMENT) if whole else self.high
         good = (
@@ -78,21 +92,26 @@ class CallSpec:
     def defaults(self) -> dict[str, Any]:
         return {name: argument.default for name, argument in self.arguments.items()}
 
+    def changed(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call that are not the default."""
+        own = self.defaults()
+        return {name: v for name, v in call.items() if name in own and v != own[name]}
+
     def validate(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All arguments: those given, and defaults for the others. ValueError, with a sentence."""
-        settings = self.defaults()
+        arguments = self.defaults()
         for name, value in given.items():
-            if name not in settings:
-                known = ", ".join(settings)
+            if name not in arguments:
+                known = ", ".join(arguments)
                 raise ValueError(f"{self.name} has no {str(name)[:40]}; it has {known}.")
-            settings[name] = self.arguments[name].validate(name, value)
-        return settings
+            arguments[name] = self.arguments[name].validate(name, value)
+        return arguments
 
 
-def call_code(function: Any, first: str, settings: Mapping[str, Any]) -> str:
+def call_code(function: Any, first: str, arguments: Mapping[str, Any]) -> str:
     """The call of a function of torch as code, without the arguments that have its defaults."""
     usual = inspect.signature(function).parameters
-    parts = [f"{name}={v!r}" for name, v in settings.items() if v != usual[name].default]
+    parts = [f"{name}={v!r}" for name, v in arguments.items() if v != usual[name].default]
     return f"{function.__name__}({', '.join([first, *parts])})"
 
 

@@ -154,7 +154,7 @@ class InChild:
         """Return to the state before `actions[position]`, and forget what came after."""
         self._send(until=position)
 
-    def settings(self) -> list[dict[str, Any]]:
+    def hyper_of_groups(self) -> list[dict[str, Any]]:
         known = self._view.settings
         return [known.hyper, *(group.hyper for group in known.groups)]
 
@@ -194,11 +194,11 @@ class InChild:
         """By one request that changes nothing."""
         if self.child.ask_ahead is None:
             raise ProgramRefused(ProgramError("This session cannot look ahead."))
-        settings = optimizer_spec(self.optimizer).validate({**self.settings()[0], **hyper})
+        complete = optimizer_spec(self.optimizer).validate({**self.hyper_of_groups()[0], **hyper})
         request = AheadRequest(
             at=self._request()[2],
             start=to_data(start),
-            hyper=to_data({name: settings[name] for name in hyper}),
+            hyper=to_data({name: complete[name] for name in hyper}),
             **wanted,
         )
         data = self.child.ask_ahead(to_plain(request))
@@ -207,9 +207,9 @@ class InChild:
             validate_ahead(ahead, request.steps, self._view, in_plane=request.plane is not None)
         except Exception:
             raise _unreadable() from None
-        _, (_, _, options) = self.timeline.actions[self.timeline.last_reset()]
-        plain = is_plain(request.zero_grad, options)
-        return replace(ahead, optimizer=self.optimizer, hyper=settings, is_plain=plain)
+        _, (_, settings) = self.timeline.actions[self.timeline.last_reset()]
+        plain = is_plain(request.zero_grad, settings)
+        return replace(ahead, optimizer=self.optimizer, hyper=complete, is_plain=plain)
 
     def _request(self, until: int | None = None) -> tuple[int, Snapshot | None, ReplayRequest]:
         """What leads to the present, or to before the action `until`: from which action on, from

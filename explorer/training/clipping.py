@@ -46,35 +46,35 @@ class ClipSpec(CallSpec):
 
     rule: Callable[[Grads, Mapping[str, Any]], tuple[list[DerivationLine], dict[str, Any]]]
 
-    def clip(self, parameters: Iterable[Tensor], settings: Mapping[str, Any]) -> None:
+    def clip(self, parameters: Iterable[Tensor], arguments: Mapping[str, Any]) -> None:
         """The real call, which changes every `.grad`."""
-        getattr(utils, self.name)(list(parameters), **_to_torch(settings))
+        getattr(utils, self.name)(list(parameters), **_to_torch(arguments))
 
-    def code(self, parameters: str, settings: Mapping[str, Any]) -> str:
+    def code(self, parameters: str, arguments: Mapping[str, Any]) -> str:
         """The line that does it; `parameters` is an expression for them."""
-        code = call_code(getattr(utils, self.name), parameters, _to_torch(settings))
+        code = call_code(getattr(utils, self.name), parameters, _to_torch(arguments))
         return f"torch.nn.utils.{code}".replace("=inf", '=float("inf")')
 
 
-def _to_torch(settings: Mapping[str, Any]) -> dict[str, float]:
+def _to_torch(arguments: Mapping[str, Any]) -> dict[str, float]:
     """The arguments as torch takes them: a norm is a number."""
-    return {name: float(value) for name, value in settings.items()}
+    return {name: float(value) for name, value in arguments.items()}
 
 
-def _derive_norm(grads: Grads, settings: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _derive_norm(grads: Grads, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Pascanu et al. 2013, https://proceedings.mlr.press/v28/pascanu13.html"""
-    power, highest = float(settings["norm_type"]), settings["max_norm"]
+    power, highest = float(arguments["norm_type"]), arguments["max_norm"]
     norms = [torch.linalg.vector_norm(grad, power) for grad in grads.values()]
     total = utils.get_total_norm(list(grads.values()), power)
     factor = highest / (total + 1e-6)
     lines = [
-        _scalar(f"‖{name}.grad‖", "norm of one gradient", _NORMS[settings["norm_type"]], "", {}, n)
+        _scalar(f"‖{name}.grad‖", "norm of one gradient", _NORMS[arguments["norm_type"]], "", {}, n)
         for name, n in zip(grads, norms, strict=True)
     ]
     number = float(total)
     lines += [
         _scalar(
-            "‖g‖", "norm of all gradients together", _TOTALS[settings["norm_type"]],
+            "‖g‖", "norm of all gradients together", _TOTALS[arguments["norm_type"]],
             *_total(power, list(map(float, norms))), total,
         ),
         _scalar(
@@ -121,9 +121,9 @@ def _total(power: float, norms: list[float]) -> tuple[str, dict[str, float]]:
     return f"max({', '.join([f'{{{key}}}' for key in shown] + more)})", numbers
 
 
-def _derive_value(grads: Grads, settings: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _derive_value(grads: Grads, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Every element by itself."""
-    c = settings["clip_value"]
+    c = arguments["clip_value"]
     new = {
         name: _grad(
             r"g \leftarrow \max(-c, \min(c, g))",
@@ -196,14 +196,14 @@ def validate_clip(given: Any) -> dict[str, Any]:
     return {"name": spec.name, **spec.validate(arguments)}
 
 
-def derive_clip(settings: Mapping[str, Any], grads: Grads, most: int) -> Clip | None:
+def derive_clip(call: Mapping[str, Any], grads: Grads, most: int) -> Clip | None:
     """The arithmetic of one clipping; None without gradients, or where torch would refuse.
 
     Of gradients with more than `most` elements it holds the first of these, flattened.
     """
     if not grads:
         return None
-    name, arguments = split_name(settings)
+    name, arguments = split_name(call)
     spec = clip_spec(name)
     try:
         lines, new = spec.rule(grads, arguments)

@@ -37,9 +37,9 @@ class RunSetting:
 
     def __post_init__(self) -> None:
         spec = optimizer_spec(self.optimizer)
-        usual, settings = spec.defaults(), spec.validate(self.hyper)
-        told = {k: v for k, v in settings.items() if k == "lr" or v != usual[k]}
-        object.__setattr__(self, "hyper", told)
+        usual, hyper = spec.defaults(), spec.validate(self.hyper)
+        changed = {k: v for k, v in hyper.items() if k == "lr" or v != usual[k]}
+        object.__setattr__(self, "hyper", changed)
 
     @classmethod
     def of(cls, session: TrainingSession, *, zero_grad: bool = True, **hyper: Any) -> RunSetting:

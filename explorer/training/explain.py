@@ -88,7 +88,7 @@ def _changes(loop: TrainingLoop, argument: dict[str, Any]) -> str:
 
 
 def _start(loop: TrainingLoop) -> str:
-    return "the point you chose" if "start" in loop.options else f"seed {loop.seed}"
+    return "the point you chose" if "start" in loop.settings else f"seed {loop.seed}"
 
 
 def _where(loop: TrainingLoop) -> str:
@@ -116,7 +116,7 @@ def _describe_iterations(loop: TrainingLoop, wanted: int, done: int) -> str:
 
 def _iteration(loop: TrainingLoop) -> list[str]:
     """The calls of one iteration, in their order."""
-    clip = [loop.options["clip"]["name"]] if "clip" in loop.options else []
+    clip = [loop.settings["clip"]["name"]] if "clip" in loop.settings else []
     schedule = ["scheduler.step"] if loop.scheduler else []
     return ["zero_grad", "forward", "backward", *clip, "step", *schedule]
 
@@ -151,7 +151,7 @@ def _describe_step(loop: TrainingLoop) -> str:
 
 
 def _why_nothing_moved(loop: TrainingLoop) -> str:
-    if all(loop.settings_of(name)["lr"] == 0 for name in loop.instance.parameters):
+    if all(loop.hyper_of(name)["lr"] == 0 for name in loop.instance.parameters):
         return "lr is 0"
     if loop.spec.evaluates:
         return "the gradient or the change is below its tolerance"
@@ -202,7 +202,7 @@ def _preview_step(loop: TrainingLoop) -> str:
     if not ready:
         return "will change nothing: no parameter has a gradient. backward fills .grad."
     name, p = next(iter(ready.items()))
-    grad, hyper = p.grad, loop.settings_of(name)
+    grad, hyper = p.grad, loop.hyper_of(name)
     assert grad is not None
     label = _first(name, p)
     more = sum(q.numel() for q in ready.values()) - 1
@@ -251,13 +251,13 @@ def _bracketed(number: str) -> str:
 
 
 def _preview_clip(loop: TrainingLoop) -> str:
-    if "clip" not in loop.options:
+    if "clip" not in loop.settings:
         return "No clipping is chosen."
-    name, grads = loop.options["clip"]["name"], loop.grads()
+    name, grads = loop.settings["clip"]["name"], loop.grads()
     if not grads:
         verb = "change nothing" if name == "clip_grad_norm_" else "fail"
         return f"{name} will {verb}: no parameter has a gradient. backward fills .grad."
-    clip = derive_clip(loop.options["clip"], grads, 1)
+    clip = derive_clip(loop.settings["clip"], grads, 1)
     if clip is None:
         return f"{name} will fail: it does not accept these gradients."
     return f"{name} will {_clipping(loop, clip, grads, 'multiply', 'limit', 'change')}"
@@ -265,7 +265,7 @@ def _preview_clip(loop: TrainingLoop) -> str:
 
 def _describe_clip(loop: TrainingLoop) -> str:
     grads = loop.clipped
-    clip = derive_clip(loop.options["clip"], grads, 1) if grads else None
+    clip = derive_clip(loop.settings["clip"], grads, 1) if grads else None
     if clip is None or grads is None:
         return "Nothing changed: no parameter has a gradient. backward fills .grad."
     text = _clipping(loop, clip, grads, "multiplied", "limited", "changed")
@@ -276,10 +276,10 @@ def _clipping(
     loop: TrainingLoop, clip: Clip, grads: dict[str, Tensor], multiply: str, limit: str, none: str
 ) -> str:
     """What clipping does to these gradients, with the verbs of a forecast or of a report."""
-    settings = loop.options["clip"]
-    if "max_norm" in settings:
+    call = loop.settings["clip"]
+    if "max_norm" in call:
         norm, factor = (clip.lines[i].value.item() for i in (-3, -1))
-        shown, highest = format_number(norm), format_number(settings["max_norm"])
+        shown, highest = format_number(norm), format_number(call["max_norm"])
         if not math.isfinite(norm):
             return f"{multiply} every .grad by {format_number(factor)}: their norm is {shown}."
         if factor == 1:
@@ -288,7 +288,7 @@ def _clipping(
         if shown == highest:  # clipped already, and torch adds 1e-06 to the norm
             return f"{text} = {highest} / ({shown} + 1e−06): their norm is {highest} already."
         return f"{text}, because their norm, {shown}, is above {highest}."
-    highest = settings["clip_value"]
+    highest = call["clip_value"]
     outside = sum(int((grad.abs() > highest).sum()) for grad in grads.values())
     bounds = f"{format_number(-highest)} to {format_number(highest)}"
     if not outside:
@@ -316,7 +316,8 @@ def _preview_schedule(loop: TrainingLoop) -> str:
 
 def _describe_schedule(loop: TrainingLoop) -> str:
     groups, parts = loop.groups(), []
-    for number, (before, now) in enumerate(zip(loop.scheduled, loop.settings(), strict=True)):
+    changes = zip(loop.scheduled, loop.hyper_of_groups(), strict=True)
+    for number, (before, now) in enumerate(changes):
         of = f" for {join_names(groups[number - 1].parameters)}" if number else ""
         parts += [
             f"{name}: {_shown(old)} → {_shown(now[name])}{of}"

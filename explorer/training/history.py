@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Required, TypedDict
 
 import numpy as np
 import torch
@@ -24,10 +24,24 @@ from explorer.trace.codec import from_plain
 from explorer.trace.recording import capture
 from explorer.training.formatting import pluralize
 
-#: A call and its argument: ("forward", None), ("set", {"lr": 0.2}), ("reset", (seed, hyper,
-#: options)). Options are "start", the values of all parameters where a reader has put them,
-#: "scheduler" and "clip", each by name and with its arguments.
+#: A call and its argument: ("forward", None), ("set", {"lr": 0.2}), ("reset", (seed, settings)).
 Action = tuple[str, Any]
+
+
+class Settings(TypedDict, total=False):
+    """What a reader has chosen for a run. `settings` makes and changes them.
+
+    `hyper` are the hyperparameters of the optimizer, `scheduler` and `clip` the names of calls with
+    their arguments, as {"name": "StepLR", "step_size": 30}. Each of `groups` has `parameters` with
+    hyperparameters of their own. `start` are values of parameters in place of the problem's own.
+    """
+
+    hyper: Required[dict[str, Any]]
+    scheduler: dict[str, Any]
+    clip: dict[str, Any]
+    groups: list[dict[str, Any]]
+    start: dict[str, Tensor]
+
 
 #: How far a `Track` has come: steps, passes, the number of losses, norms and lrs, trouble.
 Mark = tuple[int, int, int, int, int, str]
@@ -159,7 +173,7 @@ class Evaluated:
 class StepInput:
     """What a step works from: by parameter name, as independent tensors.
 
-    `own` are the settings of parameters that are not in the first group.
+    `own` are the hyperparameters of those that are not in the first group.
     """
 
     parameters: dict[str, Tensor]
@@ -169,8 +183,8 @@ class StepInput:
     own: dict[str, dict[str, Any]] = field(default_factory=dict)
     evaluated: Evaluated | None = None
 
-    def settings_of(self, name: str) -> dict[str, Any]:
-        """The settings of this parameter's group."""
+    def hyper_of(self, name: str) -> dict[str, Any]:
+        """The hyperparameters of this parameter's group."""
         return self.own.get(name, self.hyper)
 
 
@@ -178,8 +192,9 @@ class StepInput:
 class Snapshot:
     """Everything a run holds besides its graph. No tensor is shared with the live objects.
 
-    `track` is the run's own, which goes on growing; `mark` is how far it had come. `optimizer` is
-    torch's state per parameter ("momentum_buffer", "exp_avg", "step"), `schedule` that of the
+    `track` is the run's own, which goes on growing; `mark` is how far it had come. `hyper` are the
+    hyperparameters of the next step, which a scheduler may have changed. `optimizer` is torch's
+    state per parameter ("momentum_buffer", "exp_avg", "step"), `schedule` that of the
     scheduler (empty without one), `state` what else the loss may change, `random` the state of the
     random stream.
     """
@@ -192,7 +207,7 @@ class Snapshot:
     state: dict[str, Any]
     random: Tensor
     hyper: dict[str, Any]
-    options: dict[str, Any]
+    settings: Settings
     track: Track
     mark: Mark
 

@@ -22,7 +22,7 @@ from explorer import limits
 from explorer.program import ProgramError, ProgramRefused, ProgramStopped
 from explorer.training.batches import whole_problem
 from explorer.training.formatting import format_number, pluralize
-from explorer.training.history import Action, Snapshot, StepInput, Track, to_numpy
+from explorer.training.history import Action, Settings, Snapshot, StepInput, Track, to_numpy
 from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
@@ -85,7 +85,7 @@ def look_ahead(
     given = problem, optimizer, snapshot, actions, start, hyper
     live = begin_ahead(*given)
     whole = whole_problem(problem)
-    plain = is_plain(zero_grad, live.options) and whole is problem
+    plain = is_plain(zero_grad, live.settings) and whole is problem
     ahead = run_ahead(live, plane, steps=steps, seconds=seconds, zero_grad=zero_grad)
     bent = None
     if curvature > 0:
@@ -96,9 +96,9 @@ def look_ahead(
     )
 
 
-def is_plain(zero_grad: bool, options: Mapping[str, Any]) -> bool:
+def is_plain(zero_grad: bool, settings: Settings) -> bool:
     """Whether only one learning rate and the gradients of one backward take part."""
-    return zero_grad and options.keys() <= {"start"}
+    return zero_grad and settings.keys() <= {"hyper", "start"}
 
 
 def _with_all_samples(whole: Problem, live: TrainingLoop) -> Live:
@@ -128,12 +128,14 @@ def begin_ahead(
             live.restore(replace(snapshot, track=Track()))
         for action in actions:
             live.do(action, remember=False)
-        settings = live.spec.validate({**(live.hyper if start is None else live.chosen), **hyper})
+        before = live.hyper if start is None else live.settings["hyper"]
+        after = live.spec.validate({**before, **hyper})
         if start is None:
-            live.do(("set", {name: settings[name] for name in hyper}))
+            live.do(("set", {name: after[name] for name in hyper}))
         else:
             now = {name: p.detach() for name, p in live.instance.parameters.items()}
-            live.do(("move", (live.seed, settings, {**live.options, "start": {**now, **start}})))
+            settings = {**live.settings, "hyper": after, "start": {**now, **start}}
+            live.do(("move", (live.seed, settings)))
     except ActionFailed as failed:
         raise ProgramRefused(failed.error) from None
     return live
@@ -213,7 +215,7 @@ class _Loop:
         self.live, self.clears = live, zero_grad
         live.remember = False
         self.leaves = list(live.instance.parameters.values())
-        self.clips = "clip" in live.options
+        self.clips = "clip" in live.settings
         step = live.optimizer.step
         self._step = partial(step, self._closure) if live.spec.evaluates else step
         for group in live.optimizer.param_groups:

@@ -22,21 +22,22 @@ from explorer.training.clipping import clip_spec
 from explorer.training.history import (
     Action,
     Evaluated,
+    Settings,
     Snapshot,
     StepInput,
     Track,
     copy_tensors,
 )
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.options import (
+from explorer.training.problem import Live, Problem, random_stream
+from explorer.training.schedulers import Schedule
+from explorer.training.settings import (
     Group,
-    after_change,
+    change_settings,
     check_names,
     make_optimizer,
     read_groups,
 )
-from explorer.training.problem import Live, Problem, random_stream
-from explorer.training.schedulers import Schedule
 
 
 class ActionFailed(Exception):
@@ -50,18 +51,17 @@ class ActionFailed(Exception):
 class TrainingLoop:
     """Makes calls one by one. Of the past it keeps only the last step; see `Timeline`.
 
-    `hyper` are the settings that the next step uses, `chosen` those that a reader has set: a
-    scheduler changes the former. `clipped` are the gradients before the last clipping, as long as
-    no other loss has been computed, `scheduled` the settings of each group before the last
+    `settings` are what a reader has chosen, `hyper` the hyperparameters that the next step uses: a
+    scheduler changes the latter. `clipped` are the gradients before the last clipping, as long as
+    no other loss has been computed, `scheduled` the hyperparameters of each group before the last
     `scheduler.step()`.
     """
 
     instance: Live
     optimizer: Any
     seed: int
+    settings: Settings
     hyper: dict[str, Any]
-    chosen: dict[str, Any]
-    options: dict[str, Any]
     scheduler: Schedule | None
     scheduled: list[dict[str, Any]]
     clipped: dict[str, Tensor] | None
@@ -75,11 +75,6 @@ class TrainingLoop:
         self.remember = True
         self.last_step: StepInput | None = None
 
-    @property
-    def graph(self) -> str:
-        """ "none" before a forward, "live" until backward, "freed" after it."""
-        return "none" if self.loss is None else "freed" if self.used else "live"
-
     def do(self, action: Action, remember: bool = True) -> None:
         """Do one action of `ACTIONS`; `ActionFailed` if it cannot be done.
 
@@ -89,71 +84,33 @@ class TrainingLoop:
         self.remember = remember
         ACTIONS[name](self, argument)
 
-    def groups(self) -> tuple[Group, ...]:
-        """The groups of parameters besides the first."""
-        return read_groups(self.spec, self.optimizer, self.options.get("groups", ()))
+    # -- the calls, in the order of an iteration -----------------------------------------------
 
-    def settings_of(self, name: str) -> dict[str, Any]:
-        """The settings that the next step of this parameter uses."""
-        own = (group.hyper for group in self.groups() if name in group.parameters)
-        return next(own, self.hyper)
-
-    def step_input(self) -> StepInput:
-        """What a step would work from now."""
-        parameters = self.instance.parameters
-        return StepInput(
-            {name: p.detach().clone() for name, p in parameters.items()},
-            {
-                name: None if p.grad is None else p.grad.detach().clone()
-                for name, p in parameters.items()
-            },
-            {
-                name: copy_tensors(self.optimizer.state[p])
-                for name, p in parameters.items()
-                if p in self.optimizer.state
-            },
-            dict(self.hyper),
-            {name: group.hyper for group in self.groups() for name in group.parameters},
-        )
-
-    def capture(self) -> Snapshot | None:
-        """A snapshot of the present; None where the problem's state cannot be copied."""
-        state = self.instance.state()
-        if state is None:
-            return None
-        now = self.step_input()
-        return Snapshot(
-            seed=self.seed,
-            parameters=now.parameters,
-            grads=now.grads,
-            optimizer=now.optimizer,
-            schedule={"chosen": self.chosen, **self.scheduler.state()} if self.scheduler else {},
-            state=state,
-            random=self.random,
-            hyper=now.hyper,
-            options=self.options,
-            track=self.track,
-            mark=self.track.mark(),
-        )
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot, without a graph. Its track is cut back and continued."""
-        # `restore` below need only undo changes.
-        kept = snapshot.schedule
-        self.reset((snapshot.seed, kept.get("chosen", snapshot.hyper), snapshot.options))
-        for name, parameter in self.instance.parameters.items():
-            parameter.data.copy_(snapshot.parameters[name])
-            grad = snapshot.grads[name]
-            parameter.grad = None if grad is None else grad.clone()
-        for name, state in snapshot.optimizer.items():
-            self.optimizer.state[self.instance.parameters[name]] = copy_tensors(state)
-        if self.scheduler:
-            self.scheduler.restore(kept)
-            self.hyper = dict(snapshot.hyper)
-        self.instance.restore(snapshot.state)
-        self.random = snapshot.random
-        self.track = snapshot.track
-        self.track.return_to(snapshot.mark)
+    def reset(self, start: tuple[int, Settings]) -> None:
+        """Begin anew, with this seed and these settings."""
+        seed, settings = start
+        instance = self.problem.build(seed)
+        if "start" in settings:
+            settings = {**settings, "start": _put(instance.parameters, settings["start"])}
+        self.spec.check_parameters(instance.parameters)
+        groups = settings.get("groups", ())
+        try:
+            check_names(instance.parameters, groups)
+        except ValueError as error:
+            raise ActionFailed(ProgramError(str(error))) from None
+        self.instance, self.settings = instance, settings
+        self.optimizer = make_optimizer(self.spec, instance.parameters, settings["hyper"], groups)
+        self.seed, self.hyper = seed, dict(settings["hyper"])
+        self.random = instance.random
+        self.track = Track()
+        self.loss, self.used, self.last_step = None, False, None
+        self.scheduler, self.scheduled, self.clipped = None, [], None
+        if "scheduler" in settings:
+            try:
+                self.scheduler = Schedule(self.optimizer, settings["scheduler"])
+            except ValueError as error:
+                raise ActionFailed(ProgramError(str(error))) from None
+            self._read_hyper()
 
     def iteration(self, zero_grad: bool) -> None:
         """All calls of an iteration; without `zero_grad`, as in a loop that forgets it."""
@@ -161,55 +118,11 @@ class TrainingLoop:
             self.zero_grad(True)
         self.forward()
         self.backward()
-        if "clip" in self.options:
+        if "clip" in self.settings:
             self.clip()
         self.step()
         if self.scheduler:
             self.schedule()
-
-    def reset(self, start: tuple[int, dict[str, Any], dict[str, Any]]) -> None:
-        """Begin anew, with this seed, these hyperparameters and options."""
-        seed, hyper, options = start
-        instance = self.problem.build(seed)
-        if "start" in options:
-            options = {**options, "start": _put(instance.parameters, options["start"])}
-        self.spec.check_parameters(instance.parameters)
-        groups = options.get("groups", ())
-        try:
-            check_names(instance.parameters, groups)
-        except ValueError as error:
-            raise ActionFailed(ProgramError(str(error))) from None
-        self.instance, self.options = instance, options
-        self.optimizer = make_optimizer(self.spec, instance.parameters, hyper, groups)
-        self.seed, self.hyper, self.random = seed, dict(hyper), self.instance.random
-        self.track = Track()
-        self.loss, self.used, self.last_step = None, False, None
-        self.chosen, self.scheduler, self.scheduled, self.clipped = self.hyper, None, [], None
-        if "scheduler" in options:
-            try:
-                self.scheduler = Schedule(self.optimizer, options["scheduler"])
-            except ValueError as error:
-                raise ActionFailed(ProgramError(str(error))) from None
-            self._read_settings()
-
-    def settings(self) -> list[dict[str, Any]]:
-        """Those of each group of parameters, as the next step uses them."""
-        return [self.hyper, *(group.hyper for group in self.groups())]
-
-    def _read_settings(self) -> None:
-        """What the scheduler has changed."""
-        group = self.optimizer.param_groups[0]
-        self.hyper = {name: group.get(name, value) for name, value in self.hyper.items()}
-
-    def set(self, change: dict[str, Any]) -> None:
-        """Change hyperparameters of a group, from the next step on; see `validate_change`."""
-        if change.get("group", 0) not in range(len(self.options.get("groups", ())) + 1):
-            raise ActionFailed(ProgramError(f"There is no group {change['group']}."))
-        self.chosen, self.options = after_change(self.chosen, self.options, change)
-        new = {name: value for name, value in change.items() if name != "group"}
-        if not change.get("group"):
-            self.hyper = {**self.hyper, **new}
-        self.optimizer.param_groups[change.get("group", 0)].update(new)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """`optimizer.zero_grad(set_to_none=…)`"""
@@ -261,6 +174,26 @@ class TrainingLoop:
         if not math.isfinite(norm):
             self._note_trouble("A gradient", "infinite or NaN")
 
+    def clip(self) -> None:
+        """The call that was chosen as `clip`, which changes every `.grad`."""
+        if "clip" not in self.settings:
+            raise ActionFailed(ProgramError("No clipping is chosen for this run."))
+        name, arguments = split_name(self.settings["clip"])
+        before = self.grads() if self.remember else None
+        try:
+            clip_spec(name).clip(self.instance.parameters.values(), arguments)
+        except Exception as error:
+            message, hint = "The gradients could not be clipped.", ""
+            if all(p.grad is None for p in self.instance.parameters.values()):
+                message, hint = (
+                    f"{name} needs a gradient, and there is none.",
+                    "Call backward first.",
+                )
+            raise ActionFailed(
+                ProgramError(message, hint=hint, detail=short_text(error))
+            ) from error
+        self.clipped = before
+
     def step(self) -> None:
         """`optimizer.step()`: changes every parameter, using its `.grad`."""
         before = self.step_input() if self.remember else None
@@ -277,51 +210,6 @@ class TrainingLoop:
         self.track.lr.add(float(self.hyper["lr"]), self.track.steps)
         self.track.steps += 1
 
-    def grads(self) -> dict[str, Tensor]:
-        """The gradients there are, copied."""
-        return {
-            name: p.grad.detach().clone()
-            for name, p in self.instance.parameters.items()
-            if p.grad is not None
-        }
-
-    def clip(self) -> None:
-        """The call that was chosen as `clip`, which changes every `.grad`."""
-        if "clip" not in self.options:
-            raise ActionFailed(ProgramError("No clipping is chosen for this run."))
-        name, arguments = split_name(self.options["clip"])
-        before = self.grads() if self.remember else None
-        try:
-            clip_spec(name).clip(self.instance.parameters.values(), arguments)
-        except Exception as error:
-            message, hint = "The gradients could not be clipped.", ""
-            if all(p.grad is None for p in self.instance.parameters.values()):
-                message, hint = (
-                    f"{name} needs a gradient, and there is none.",
-                    "Call backward first.",
-                )
-            raise ActionFailed(
-                ProgramError(message, hint=hint, detail=short_text(error))
-            ) from error
-        self.clipped = before
-
-    def schedule(self) -> None:
-        """`scheduler.step()`, with the last loss where the scheduler takes one."""
-        if self.scheduler is None:
-            raise ActionFailed(ProgramError("No scheduler is chosen for this run."))
-        loss = None if self.loss is None else self.loss.item()
-        name = self.scheduler.spec.name
-        if loss is None and self.scheduler.spec.needs_loss:
-            message = f"{name} compares losses, and there is none yet."
-            raise ActionFailed(ProgramError(message, hint="Call forward first."))
-        self.scheduled = self.settings()
-        try:
-            self.scheduler.step(loss)
-        except ValueError as error:
-            message = f"{name} cannot go on: there is no learning rate for the next step."
-            raise ActionFailed(ProgramError(message, hint="Reset.", detail=str(error))) from None
-        self._read_settings()
-
     def _step_with_closure(self, before: StepInput | None) -> None:
         """A step that computes the loss itself: it calls zero_grad, forward and backward as often
         as it likes. The curves show the loss of a forward that was pressed."""
@@ -332,7 +220,7 @@ class TrainingLoop:
             self.zero_grad(True)
             self.forward()
             self.backward()
-            if "clip" in self.options:
+            if "clip" in self.settings:
                 self.clip()
             if not grads:
                 grads.update(self.step_input().grads)
@@ -347,6 +235,122 @@ class TrainingLoop:
         if before is not None:
             after = self.step_input().parameters
             before.grads, before.evaluated = grads, Evaluated(len(inner.loss), after)
+
+    def schedule(self) -> None:
+        """`scheduler.step()`, with the last loss where the scheduler takes one."""
+        if self.scheduler is None:
+            raise ActionFailed(ProgramError("No scheduler is chosen for this run."))
+        loss = None if self.loss is None else self.loss.item()
+        name = self.scheduler.spec.name
+        if loss is None and self.scheduler.spec.needs_loss:
+            message = f"{name} compares losses, and there is none yet."
+            raise ActionFailed(ProgramError(message, hint="Call forward first."))
+        self.scheduled = self.hyper_of_groups()
+        try:
+            self.scheduler.step(loss)
+        except ValueError as error:
+            message = f"{name} cannot go on: there is no learning rate for the next step."
+            raise ActionFailed(ProgramError(message, hint="Reset.", detail=str(error))) from None
+        self._read_hyper()
+
+    def set(self, change: dict[str, Any]) -> None:
+        """Change hyperparameters of a group, from the next step on; see `validate_change`."""
+        if change.get("group", 0) not in range(len(self.settings.get("groups", ())) + 1):
+            raise ActionFailed(ProgramError(f"There is no group {change['group']}."))
+        self.settings = change_settings(self.settings, change)
+        new = {name: value for name, value in change.items() if name != "group"}
+        if not change.get("group"):
+            self.hyper = {**self.hyper, **new}
+        self.optimizer.param_groups[change.get("group", 0)].update(new)
+
+    # -- what is known between two calls -------------------------------------------------------
+
+    @property
+    def graph(self) -> str:
+        """ "none" before a forward, "live" until backward, "freed" after it."""
+        return "none" if self.loss is None else "freed" if self.used else "live"
+
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of parameters besides the first."""
+        return read_groups(self.spec, self.optimizer, self.settings.get("groups", ()))
+
+    def hyper_of(self, name: str) -> dict[str, Any]:
+        """The hyperparameters that the next step of this parameter uses."""
+        own = (group.hyper for group in self.groups() if name in group.parameters)
+        return next(own, self.hyper)
+
+    def hyper_of_groups(self) -> list[dict[str, Any]]:
+        """The hyperparameters of each group, the first included, as the next step uses them."""
+        return [self.hyper, *(group.hyper for group in self.groups())]
+
+    def grads(self) -> dict[str, Tensor]:
+        """The gradients there are, copied."""
+        return {
+            name: p.grad.detach().clone()
+            for name, p in self.instance.parameters.items()
+            if p.grad is not None
+        }
+
+    def step_input(self) -> StepInput:
+        """What a step would work from now."""
+        parameters = self.instance.parameters
+        return StepInput(
+            {name: p.detach().clone() for name, p in parameters.items()},
+            {
+                name: None if p.grad is None else p.grad.detach().clone()
+                for name, p in parameters.items()
+            },
+            {
+                name: copy_tensors(self.optimizer.state[p])
+                for name, p in parameters.items()
+                if p in self.optimizer.state
+            },
+            dict(self.hyper),
+            {name: group.hyper for group in self.groups() for name in group.parameters},
+        )
+
+    def capture(self) -> Snapshot | None:
+        """A snapshot of the present; None where the problem's state cannot be copied."""
+        state = self.instance.state()
+        if state is None:
+            return None
+        now = self.step_input()
+        return Snapshot(
+            seed=self.seed,
+            parameters=now.parameters,
+            grads=now.grads,
+            optimizer=now.optimizer,
+            schedule=self.scheduler.state() if self.scheduler else {},
+            state=state,
+            random=self.random,
+            hyper=now.hyper,
+            settings=self.settings,
+            track=self.track,
+            mark=self.track.mark(),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot, without a graph. Its track is cut back and continued."""
+        # `restore` below need only undo changes.
+        self.reset((snapshot.seed, snapshot.settings))
+        for name, parameter in self.instance.parameters.items():
+            parameter.data.copy_(snapshot.parameters[name])
+            grad = snapshot.grads[name]
+            parameter.grad = None if grad is None else grad.clone()
+        for name, state in snapshot.optimizer.items():
+            self.optimizer.state[self.instance.parameters[name]] = copy_tensors(state)
+        if self.scheduler:
+            self.scheduler.restore(snapshot.schedule)
+            self.hyper = dict(snapshot.hyper)
+        self.instance.restore(snapshot.state)
+        self.random = snapshot.random
+        self.track = snapshot.track
+        self.track.return_to(snapshot.mark)
+
+    def _read_hyper(self) -> None:
+        """What the scheduler has changed."""
+        group = self.optimizer.param_groups[0]
+        self.hyper = {name: group.get(name, value) for name, value in self.hyper.items()}
 
     def _note_trouble(self, what: str, value: str) -> None:
         track = self.track

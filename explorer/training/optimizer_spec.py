@@ -1,4 +1,4 @@
-"""What an optimizer is here: its class, its settings, its state, and its rule, line by line.
+"""What an optimizer is here: its class, its hyperparameters, its state, and its rule, line by line.
 
 `OptimizerSpec.update` repeats a step from the values before it, in the order and precision of the
 real optimizer, so that every intermediate number can be shown.
@@ -133,16 +133,16 @@ class OptimizerSpec:
         ValueError, with a sentence, for an unknown name, for what is not a finite number, and for
         what the class itself refuses (its words are quoted).
         """
-        settings = self.defaults()
+        complete = self.defaults()
         for name, value in hyper.items():
-            if name not in settings:
-                raise ValueError(f"{self.name} has no {name}; it has {', '.join(settings)}.")
-            settings[name] = self._convert(settings[name], name, value)
+            if name not in complete:
+                raise ValueError(f"{self.name} has no {name}; it has {', '.join(complete)}.")
+            complete[name] = self._convert(complete[name], name, value)
         try:
-            self.make([torch.zeros(1, 1, requires_grad=True)], settings)
+            self.make([torch.zeros(1, 1, requires_grad=True)], complete)
         except (ValueError, RuntimeError) as error:  # the second for a number beyond float32
             raise ValueError(f"{self.name} does not accept this: {error}.") from None
-        return settings
+        return complete
 
     def _convert(self, default: Any, name: str, value: Any) -> Any:
         """The value in the type this hyperparameter has; ValueError where it cannot be one."""

@@ -30,29 +30,29 @@ class SchedulerSpec(CallSpec):
     def validate_for(self, optimizer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         """All arguments, for an optimizer that has been made for nothing else. ValueError, with a
         sentence, also for those that torch refuses."""
-        settings = self.validate(given)
-        if "cycle_momentum" in settings:
-            settings["cycle_momentum"] &= not {"momentum", "betas"}.isdisjoint(optimizer.defaults)
+        arguments = self.validate(given)
+        if "cycle_momentum" in arguments:
+            arguments["cycle_momentum"] &= not {"momentum", "betas"}.isdisjoint(optimizer.defaults)
         try:
-            self.make(optimizer, settings)
+            self.make(optimizer, arguments)
         except (ValueError, ArithmeticError) as error:
             raise ValueError(f"{self.name} does not accept this: {error}.") from None
-        return settings
+        return arguments
 
-    def make(self, optimizer: Any, settings: Mapping[str, Any]) -> Any:
+    def make(self, optimizer: Any, arguments: Mapping[str, Any]) -> Any:
         """A real scheduler of this optimizer. ValueError where the first lr is no number."""
         # torch warns when `scheduler.step()` comes first; what a press does is said by `explain`.
         optimizer._opt_called = True
-        scheduler = self._make(optimizer, settings)
+        scheduler = self._make(optimizer, arguments)
         check_rates(optimizer)
         return scheduler
 
-    def _make(self, optimizer: Any, settings: Mapping[str, Any]) -> Any:
-        return self._class(optimizer, **settings)
+    def _make(self, optimizer: Any, arguments: Mapping[str, Any]) -> Any:
+        return self._class(optimizer, **arguments)
 
-    def code(self, settings: Mapping[str, Any]) -> str:
+    def code(self, arguments: Mapping[str, Any]) -> str:
         """The lines that make it, where `optimizer` is defined."""
-        return f"scheduler = {_call(self._class, settings)}"
+        return f"scheduler = {_call(self._class, arguments)}"
 
     @property
     def _class(self) -> Any:
@@ -71,21 +71,21 @@ class _WarmupSpec(SchedulerSpec):
         cosine = {"T_max": s["T_max"], "eta_min": s["eta_min"]}
         return (lr_scheduler.LinearLR, linear), (lr_scheduler.CosineAnnealingLR, cosine)
 
-    def _make(self, optimizer: Any, settings: Mapping[str, Any]) -> Any:
-        parts = [make(optimizer, **arguments) for make, arguments in self._parts(settings)]
-        return lr_scheduler.SequentialLR(optimizer, parts, milestones=[settings["warmup"]])
+    def _make(self, optimizer: Any, arguments: Mapping[str, Any]) -> Any:
+        parts = [make(optimizer, **arguments) for make, arguments in self._parts(arguments)]
+        return lr_scheduler.SequentialLR(optimizer, parts, milestones=[arguments["warmup"]])
 
-    def code(self, settings: Mapping[str, Any]) -> str:
-        parts = [f"        {_call(make, rest)},\n" for make, rest in self._parts(settings)]
+    def code(self, arguments: Mapping[str, Any]) -> str:
+        parts = [f"        {_call(make, rest)},\n" for make, rest in self._parts(arguments)]
         return (
             "scheduler = torch.optim.lr_scheduler.SequentialLR(\n    optimizer,\n    [\n"
-            f"{''.join(parts)}    ],\n    milestones=[{settings['warmup']}],\n)"
+            f"{''.join(parts)}    ],\n    milestones=[{arguments['warmup']}],\n)"
         )
 
 
-def _call(make: Any, settings: Mapping[str, Any]) -> str:
+def _call(make: Any, arguments: Mapping[str, Any]) -> str:
     """The call of a constructor."""
-    shown = {name: list(v) if isinstance(v, tuple) else v for name, v in settings.items()}
+    shown = {name: list(v) if isinstance(v, tuple) else v for name, v in arguments.items()}
     return f"torch.optim.lr_scheduler.{call_code(make, 'optimizer', shown)}"
 
 
@@ -229,8 +229,8 @@ def validate_scheduler(given: Any, make_optimizer: Callable[[], Any]) -> dict[st
 class Schedule:
     """A real scheduler on a real optimizer, with a state that can be kept and put back."""
 
-    def __init__(self, optimizer: Any, settings: Mapping[str, Any]) -> None:
-        name, arguments = split_name(settings)
+    def __init__(self, optimizer: Any, call: Mapping[str, Any]) -> None:
+        name, arguments = split_name(call)
         self.spec = scheduler_spec(name)
         self.optimizer = optimizer
         self.scheduler = self.spec.make(optimizer, arguments)
@@ -275,7 +275,7 @@ def check_rates(optimizer: Any) -> None:
 
 
 def curve(
-    settings: Mapping[str, Any], lr: float, steps: int, losses: Sequence[float] = ()
+    call: Mapping[str, Any], lr: float, steps: int, losses: Sequence[float] = ()
 ) -> np.ndarray:
     """The learning rate of each of the first `steps` steps, from torch's own scheduler.
 
@@ -287,7 +287,7 @@ def curve(
         return torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=lr, momentum=0.9)
 
     optimizer = make()
-    schedule = Schedule(optimizer, validate_scheduler(settings, make))
+    schedule = Schedule(optimizer, validate_scheduler(call, make))
     seen = [*losses] or [1.0]
     rates: list[float] = []
     for i in range(steps):

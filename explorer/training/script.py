@@ -11,7 +11,7 @@ from typing import Any
 from explorer.program.parsing import parse_tree
 from explorer.training.arguments import split_name
 from explorer.training.clipping import clip_spec
-from explorer.training.history import Action
+from explorer.training.history import Action, Settings
 from explorer.training.loss_state import assigned_names
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import Problem
@@ -23,20 +23,23 @@ def script(problem: Problem, optimizer: str, actions: Iterable[Action]) -> str:
 
     `actions` begins with the reset. Equal iterations in a row become a loop.
     """
-    (_, (seed, hyper, options)), *rest = actions
+    (_, (seed, settings)), *rest = actions
     spec = optimizer_spec(optimizer)
     usual = spec.defaults()
     definition = f"{spec.source}\n" if spec.source else ""
-    given = {name: value for name, value in hyper.items() if value != usual[name] or name == "lr"}
-    settings = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    parameters, grouped = _parameters(problem, seed, options.get("groups", ()))
+    arguments = ", ".join(
+        f"{name}={value!r}"
+        for name, value in settings["hyper"].items()
+        if value != usual[name] or name == "lr"
+    )
+    parameters, grouped = _parameters(problem, seed, settings.get("groups", ()))
     parts = [
         _after_imports(problem.source, f"{definition}torch.manual_seed({seed})"),
-        *_start(problem, options),
-        f"{grouped}optimizer = {spec.constructor}({parameters}, {settings})",
-        *_scheduler(options),
+        *_start(problem, settings),
+        f"{grouped}optimizer = {spec.constructor}({parameters}, {arguments})",
+        *_scheduler(settings),
     ]
-    calls = _calls(problem, options)
+    calls = _calls(problem, settings)
     if spec.evaluates:
         parts.append(_closure(calls))
         calls["step"] = "optimizer.step(closure)"
@@ -49,11 +52,11 @@ def script(problem: Problem, optimizer: str, actions: Iterable[Action]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _start(problem: Problem, options: Mapping[str, Any]) -> list[str]:
+def _start(problem: Problem, settings: Settings) -> list[str]:
     """Gives the parameters their start, if it is not the problem's own."""
-    if "start" not in options:
+    if "start" not in settings:
         return []
-    values = ", ".join(repr(value.tolist()) for value in options["start"].values())
+    values = ", ".join(repr(value.tolist()) for value in settings["start"].values())
     return [
         f"start = [{values}]\n"
         "with torch.no_grad():\n"
@@ -86,10 +89,10 @@ def _parameters(
     return f"[\n{''.join(rows)}]", before
 
 
-def _scheduler(options: Mapping[str, Any]) -> list[str]:
-    if "scheduler" not in options:
+def _scheduler(settings: Settings) -> list[str]:
+    if "scheduler" not in settings:
         return []
-    name, arguments = split_name(options["scheduler"])
+    name, arguments = split_name(settings["scheduler"])
     return [scheduler_spec(name).code(arguments)]
 
 
@@ -121,15 +124,15 @@ def _closure(calls: Mapping[str, str]) -> str:
     return f"\ndef closure():\n{indent(body, '    ')}\n"
 
 
-def _calls(problem: Problem, options: Mapping[str, Any]) -> dict[str, str]:
+def _calls(problem: Problem, settings: Settings) -> dict[str, str]:
     """The code of each action without an argument, in the order of an iteration."""
     calls = {"forward": problem.loss_source.strip(), "backward": "loss.backward()"}
-    if "clip" in options:
-        name, arguments = split_name(options["clip"])
+    if "clip" in settings:
+        name, arguments = split_name(settings["clip"])
         calls["clip"] = clip_spec(name).code(problem.parameters_source, arguments)
     calls["step"] = "optimizer.step()"
-    if "scheduler" in options:
-        name, _ = split_name(options["scheduler"])
+    if "scheduler" in settings:
+        name, _ = split_name(settings["scheduler"])
         loss = "loss.item()" if scheduler_spec(name).needs_loss else ""
         calls["schedule"] = f"scheduler.step({loss})"
     return calls

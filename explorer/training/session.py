@@ -3,54 +3,47 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from explorer import limits
-from explorer.program import ProgramError, ProgramRefused
-from explorer.training import explain
+from explorer.program import ProgramRefused
 from explorer.training.arguments import validate_count
 from explorer.training.child import Child, InChild
 from explorer.training.derivation import Update
+from explorer.training.here import Here
 from explorer.training.history import (
-    FORWARD,
-    STEP,
     Action,
     Press,
+    Settings,
     Snapshot,
     Timeline,
     Track,
     press_title,
-    to_numpy,
 )
-from explorer.training.landscape import Surface, extend_ahead, surface_around
-from explorer.training.lookahead import STEPS, Ahead, look_ahead
-from explorer.training.loop import ActionFailed, TrainingLoop
+from explorer.training.landscape import Surface, extend_ahead
+from explorer.training.lookahead import STEPS, Ahead
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.options import (
-    adapt_groups,
-    after_change,
-    to_options,
+from explorer.training.planes import Plane
+from explorer.training.problem import Problem, validate_seed
+from explorer.training.settings import (
+    adapt_settings,
+    change_settings,
+    make_settings,
     to_start,
     validate_change,
 )
-from explorer.training.planes import Plane
-from explorer.training.problem import Problem, validate_seed
-from explorer.training.script import script
 from explorer.training.stability import Curvature
 from explorer.training.views import (
     ParameterView,
     Point,
     PressEvent,
     View,
-    derive_update,
-    make_view,
     to_point,
-    view_parameters,
 )
 
 
@@ -86,10 +79,10 @@ class TrainingSession:
         history_bytes: int = limits.SESSION_BYTES,
         **hyper: Any,
     ) -> None:
-        settings = optimizer_spec(optimizer).validate(hyper if lr is None else {"lr": lr, **hyper})
-        options = to_options(optimizer, settings, start, scheduler, clip, groups)
+        hyper = hyper if lr is None else {"lr": lr, **hyper}
+        settings = make_settings(optimizer, hyper, start, scheduler, clip, groups)
         self._open(problem, optimizer, where, history_bytes)
-        self._place.begin(("reset", (validate_seed(seed), settings, options)))
+        self._place.begin(("reset", (validate_seed(seed), settings)))
 
     @classmethod
     def resumed(
@@ -127,27 +120,27 @@ class TrainingSession:
 
     def zero_grad(self, set_to_none: bool = True) -> PressEvent:
         """`optimizer.zero_grad(set_to_none=…)`"""
-        return self.do(Press("zero_grad", (("zero_grad", set_to_none),)))
+        return self.do(Press.of(("zero_grad", set_to_none)))
 
     def forward(self) -> PressEvent:
         """Compute the loss; its graph is kept until the next forward."""
-        return self.do(Press("forward", (("forward", None),)))
+        return self.do(Press.of(("forward", None)))
 
     def backward(self) -> PressEvent:
         """`loss.backward()`: adds to `.grad` and frees the graph."""
-        return self.do(Press("backward", (("backward", None),)))
+        return self.do(Press.of(("backward", None)))
 
     def step(self) -> PressEvent:
         """`optimizer.step()`."""
-        return self.do(Press("step", (("step", None),)))
+        return self.do(Press.of(("step", None)))
 
     def clip(self) -> PressEvent:
         """The call that was chosen as `clip`, which changes every `.grad`."""
-        return self.do(Press("clip", (("clip", None),)))
+        return self.do(Press.of(("clip", None)))
 
     def schedule(self) -> PressEvent:
         """`scheduler.step()`, with the last loss where the scheduler takes one."""
-        return self.do(Press("schedule", (("schedule", None),)))
+        return self.do(Press.of(("schedule", None)))
 
     def iterate(
         self,
@@ -193,21 +186,21 @@ class TrainingSession:
         another; everything else stays."""
         try:
             spec = optimizer_spec(self.optimizer)
-            change = validate_change(spec, self._place.settings(), group, hyper)
+            change = validate_change(spec, self._place.hyper_of_groups(), group, hyper)
         except ValueError as error:
             return PressEvent.failed("set", str(error))
-        return self.do(Press("set", (("set", change),)))
+        return self.do(Press.of(("set", change)))
 
     def reset(self, seed: int | None = None) -> PressEvent:
         """Start again where the run began; hyperparameters stay as they are.
 
         With a `seed`, start from the problem's own values for it.
         """
-        chosen, options = self._chosen()
+        settings = self.settings.copy()
         if seed is not None:
-            options.pop("start", None)
+            settings.pop("start", None)
         seed = self.seed if seed is None else validate_seed(seed)
-        return self.do(Press("reset", (("reset", (seed, chosen, options)),)))
+        return self.do(Press.of(("reset", (seed, settings))))
 
     def move(self, values: Mapping[str, Any]) -> PressEvent:
         """Put parameters elsewhere, by name; the others stay where they are.
@@ -218,8 +211,8 @@ class TrainingSession:
             start = to_start({**self._place.values(), **values})
         except ValueError as error:
             return PressEvent.failed("move", str(error))
-        chosen, options = self._chosen()
-        return self.do(Press("move", (("move", (self.seed, chosen, {**options, "start": start})),)))
+        settings = {**self.settings, "start": start}
+        return self.do(Press.of(("move", (self.seed, settings))))
 
     def undo(self) -> PressEvent:
         """Undo the last press: parameters, gradients, optimizer state, graph, everything."""
@@ -291,11 +284,11 @@ class TrainingSession:
     @property
     def hyper(self) -> dict[str, Any]:
         """The hyperparameters the next step uses."""
-        return dict(self._place.settings()[0])
+        return dict(self._place.hyper_of_groups()[0])
 
     @property
     def seed(self) -> int:
-        (_, (seed, _, _)), *_ = self.actions
+        (_, (seed, _)), *_ = self.actions
         return int(seed)
 
     @property
@@ -313,15 +306,12 @@ class TrainingSession:
         """What a first forward would do, if it was tried: see `Child`."""
         return self._place.first_forward
 
-    def _chosen(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The hyperparameters and options that a reader has chosen: those of the reset, and what
-        was set since."""
-        (_, (_, hyper, options)), *others = self.actions
-        hyper, options = dict(hyper), dict(options)
-        for name, change in others:
-            if name == "set":
-                hyper, options = after_change(hyper, options, change)
-        return hyper, options
+    @property
+    def settings(self) -> Settings:
+        """What a reader has chosen: the settings of the reset, and what was set since."""
+        (_, (_, settings)), *others = self.actions
+        changes = (change for name, change in others if name == "set")
+        return reduce(change_settings, changes, settings)
 
     def view(self) -> View:
         """Everything a page shows."""
@@ -347,12 +337,11 @@ class TrainingSession:
 
     def new_session(self, optimizer: str, hyper: Mapping[str, Any]) -> TrainingSession:
         """A new session on the same problem and seed."""
-        _, options = self._chosen()
         return TrainingSession(
             self.problem,
             optimizer,
             seed=self.seed,
-            **adapt_groups(options, optimizer_spec(optimizer)),
+            **adapt_settings(self.settings, optimizer_spec(optimizer)),
             where=self.where and replace(self.where, tries_forward=False),
             history_bytes=self.timeline.limit,
             **hyper,
@@ -402,122 +391,3 @@ class TrainingSession:
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""
         return self._place.script(self.actions)
-
-
-class Here:
-    """The calls of a session made in this process, each recorded in its timeline."""
-
-    first_forward: PressEvent | None = None
-
-    def __init__(self, problem: Problem, optimizer: str, timeline: Timeline) -> None:
-        self.problem, self.optimizer, self.timeline = problem, optimizer, timeline
-        self.loop = TrainingLoop(problem, optimizer)
-
-    def begin(self, reset: Action) -> None:
-        """Do the first action; ValueError for options that do not fit the problem."""
-        try:
-            self._record(reset)
-        except ActionFailed as failed:
-            raise ValueError(failed.error.message) from None
-
-    def resume(self, start: Snapshot | None, actions: Iterable[Action]) -> None:
-        """See `TrainingSession.resumed`."""
-        if start is not None:
-            chosen = start.schedule.get("chosen", start.hyper)
-            self.timeline.actions.append(("reset", (start.seed, chosen, start.options)))
-            self.timeline.keep(start)
-            self.loop.restore(start)
-        for action in actions:
-            self._record(action)
-
-    def do(self, press: Press, progress: Callable[[int], None] | None = None) -> PressEvent:
-        """Do the actions of a press, as far as they can be done."""
-        done, error = self._do_all(press, progress)
-        return PressEvent(press.name, explain.describe_press(self.loop, press, done, error), error)
-
-    def _do_all(
-        self, press: Press, progress: Callable[[int], None] | None
-    ) -> tuple[int, ProgramError | None]:
-        """How many actions were done, and why not all."""
-        actions = press.first(limits.MOST_ACTIONS + 1)
-        start, end = len(self.timeline.actions), time.perf_counter() + press.seconds
-        last_step = max((i for i, (name, _) in enumerate(actions) if name in STEP), default=-1)
-        until_trouble = press.until_trouble and not self.track.trouble
-        for done, action in enumerate(actions):
-            is_last = done == len(actions) - 1 or time.perf_counter() > end
-            # Only the arithmetic of the last step is shown; to remember it takes time.
-            is_repeated = not is_last and (
-                done < last_step
-                if press.whole
-                else action[0] == actions[done + 1][0] == "iteration"
-            )
-            try:
-                if len(self.timeline.actions) >= limits.MOST_ACTIONS:
-                    message = f"A session can hold at most {limits.MOST_ACTIONS:,} actions."
-                    raise ActionFailed(ProgramError(message, hint="Start a new session."))
-                self._record(action, remember=not is_repeated)
-            except (ActionFailed, ProgramRefused) as failed:  # a new seed may fail to build
-                kept = 0 if press.whole else done
-                self.return_to(start + kept)
-                return kept, failed.error
-            if progress is not None and (done + 1) % -(-len(actions) // 50) == 0:
-                progress(done + 1)
-            if until_trouble and self.track.trouble:
-                if is_repeated:  # it is the last, whose arithmetic is remembered
-                    self.return_to(start + done)
-                    self._record(action)
-                return done + 1, None
-            if is_last:
-                return done + 1, None
-        return 0, None
-
-    def _record(self, action: Action, remember: bool = True) -> None:
-        """Do one action and record it; `ActionFailed` leaves the record as it was."""
-        if action[0] in FORWARD and (snapshot := self.loop.capture()) is not None:
-            self.timeline.keep(snapshot)
-        self.loop.do(action, remember)
-        self.timeline.actions.append(action)
-
-    def return_to(self, position: int) -> None:
-        """Return to the state before `actions[position]`, and forget what came after."""
-        timeline = self.timeline
-        start = timeline.start_for(position)
-        timeline.cut(position)
-        if start in timeline.bases:
-            self.loop.restore(timeline.bases[start])
-        for action in timeline.actions[start:]:
-            self.loop.do(action)
-
-    @property
-    def track(self) -> Track:
-        return self.loop.track
-
-    def settings(self) -> list[dict[str, Any]]:
-        return self.loop.settings()
-
-    def values(self) -> dict[str, np.ndarray]:
-        return {name: to_numpy(p) for name, p in self.loop.instance.parameters.items()}
-
-    def parameters(self) -> dict[str, ParameterView]:
-        return view_parameters(self.loop)
-
-    def view(self) -> View:
-        return make_view(self.loop)
-
-    def update(self, name: str, *, last: bool) -> Update | None:
-        step = self.loop.last_step if last else self.loop.step_input()
-        return derive_update(self.loop.spec, step, name)
-
-    def look_ahead(self, **wanted: Any) -> Ahead:
-        snapshot, actions = self.loop.capture(), list[Action]()
-        if snapshot is None:  # the problem's state cannot be copied: do it again
-            last = self.timeline.start_for(len(self.timeline.actions))
-            snapshot, actions = self.timeline.bases.get(last), self.timeline.actions[last:]
-        return look_ahead(self.problem, self.optimizer, snapshot, actions, **wanted)
-
-    def surface(self, plane: Plane, path: np.ndarray, ahead: bool) -> Surface:
-        seed = self.loop.seed
-        return surface_around(self.problem, plane, path, seed=seed, seconds=limits.SURFACE_SECONDS)
-
-    def script(self, actions: Sequence[Action]) -> str:
-        return script(self.problem, self.optimizer, actions)

@@ -30,7 +30,7 @@ _PREVIEWS = frozenset(ACTIONS.keys() - {"set", "move"})
 #: The types of a snapshot's fields, as they arrive, and of its mark.
 _SNAPSHOT: dict[str, type] = {
     "seed": int, "parameters": dict, "grads": dict, "optimizer": dict, "state": dict,
-    "schedule": dict, "random": Tensor, "hyper": dict, "options": dict, "mark": tuple,
+    "schedule": dict, "random": Tensor, "hyper": dict, "settings": dict, "mark": tuple,
 }  # fmt: skip
 _MARK = [int, int, int, int, int, str]
 

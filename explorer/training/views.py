@@ -22,7 +22,7 @@ from explorer.training.derivation import Update
 from explorer.training.history import Snapshot, StepInput, Track, to_numpy
 from explorer.training.loop import TrainingLoop
 from explorer.training.optimizer_spec import RULE_ERRORS, OptimizerSpec
-from explorer.training.options import Group
+from explorer.training.settings import Group
 
 
 @dataclass(frozen=True)
@@ -159,17 +159,17 @@ class View:
 
 def make_view(loop: TrainingLoop) -> View:
     """The loop's present state as plain data."""
-    start, clip = loop.options.get("start"), loop.options.get("clip", {})
+    start, clip = loop.settings.get("start"), loop.settings.get("clip", {})
     nodes, edges = _graph(loop)
     return View(
         seed=loop.seed,
         optimizer=loop.spec.name,
         settings=SettingsView(
             hyper=dict(loop.hyper),
-            chosen=dict(loop.chosen),
+            chosen=dict(loop.settings["hyper"]),
             groups=loop.groups(),
-            scheduler=loop.options.get("scheduler", {}).get("name", ""),
-            start=start and {name: to_numpy(values) for name, values in start.items()},
+            scheduler=loop.settings.get("scheduler", {}).get("name", ""),
+            start=None if start is None else {n: to_numpy(v) for n, v in start.items()},
         ),
         track=loop.track.copy(),
         loss=LossView(
@@ -249,7 +249,7 @@ def derive_update(
             return None
         state = before.evaluated.state(name)
     try:
-        return spec.update(name, value, grad, state, before.settings_of(name), most)
+        return spec.update(name, value, grad, state, before.hyper_of(name), most)
     except RULE_ERRORS:  # the optimizer cannot step either
         return None
 

@@ -98,8 +98,8 @@ def test_a_link_of_300_presses_repeats_the_numbers_on_a_second_server(own: bool)
         texts = {"problem": "Ill-conditioned quadratic"}
         move = {"a": 1.5, "b": [-0.7]}
     press_session(session, [*mixed(20), ("move", {"values": move}), *mixed(300)])
-    _, (_, first, _) = session.actions[0]
-    presses = write_presses(session.presses, first)
+    _, (_, begun) = session.actions[0]
+    presses = write_presses(session.presses, begun["hyper"])
     assert len(presses) < 1200
     params = {"start": write_start(session.view().settings.start), "presses": presses}
     at = by_link({**texts, **params})

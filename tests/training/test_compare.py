@@ -46,12 +46,12 @@ RUNS = [
 
 def plain(session, setting: RunSetting) -> list[np.ndarray]:
     """What torch makes of the session's calls since its reset, with this setting."""
-    (_, (seed, _, options)), *rest = session.actions
+    (_, (seed, settings)), *rest = session.actions
     torch.manual_seed(seed)
     names: dict[str, object] = {}
     exec(PROBLEM.setup, names)
     parameters = [names["x"], names["y"]]
-    for parameter, start in zip(parameters, options.get("start", {}).values(), strict=False):
+    for parameter, start in zip(parameters, settings.get("start", {}).values(), strict=False):
         parameter.data.copy_(start)
     stepper = OPTIMIZERS[setting.optimizer].cls(parameters, **setting.hyper)
     for name, argument in rest:

@@ -56,7 +56,8 @@ def press(session: Any, presses: list[tuple[str, dict[str, Any]]]) -> list[Any]:
 
 def texts(session: Any) -> tuple[str, str | None]:
     """What a link has of a session, besides problem, seed and the settings in force."""
-    _, (_, first, _) = session.actions[0]
+    _, (_, settings) = session.actions[0]
+    first = settings["hyper"]
     start = session.view().settings.start
     return write_presses(session.presses, first), None if start is None else write_start(start)
 
@@ -357,7 +358,8 @@ def test_settings_of_every_optimizer_come_back(optimizer: str, hyper: dict[str, 
     session = TrainingSession(MATRICES, optimizer)
     assert session.set(**hyper).ok
     session.iterate(2)
-    (_, (_, begun, _)), *_ = session.actions
+    (_, (_, settings)), *_ = session.actions
+    begun = settings["hyper"]
     first, presses = read_presses(write_presses(session.presses), optimizer, begun)
     again = TrainingSession(MATRICES, optimizer, **first)
     assert all(again.perform(done).ok for done in presses)

@@ -236,7 +236,7 @@ def test_a_session_ends_somewhere(monkeypatch):
 def test_iterations_end_when_their_time_is_over(monkeypatch, seconds, done):
     """A clock that goes on by a second whenever it is looked at, once in each iteration."""
     clock = SimpleNamespace(perf_counter=count().__next__)
-    monkeypatch.setattr("explorer.training.session.time", clock)
+    monkeypatch.setattr("explorer.training.here.time", clock)
     session = TrainingSession(PRESETS["linear regression"], lr=0.1, seed=2)
     event = session.iterate(20, seconds=seconds)
     view = session.view()

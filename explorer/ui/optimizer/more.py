@@ -23,11 +23,9 @@ from explorer.ui.optimizer.link import (
     GROUP,
     GROUP_LR,
     KINDS,
-    argument_text,
-    changed_arguments,
-    keep_options,
-    parse_argument,
-    read_options,
+    keep_settings,
+    read_settings,
+    to_text,
 )
 from explorer.ui.optimizer.workspace import Workspace
 from explorer.ui.widgets.basics import formula, refuse
@@ -40,7 +38,7 @@ _HELP = {
     "clip": "Limits the gradients before every step. Choosing it begins a new run.",
 }
 _NONE = "None"
-_REFUSED = "settings.options.refused"
+_REFUSED = "settings.refused"
 #: Most steps of the picture of a scheduler, and the fewest.
 _MOST_STEPS, _FEWEST_STEPS = 1000, 100
 
@@ -56,9 +54,9 @@ def draw_more(workspace: Workspace) -> None:
         _draw_hyperparameters(workspace)
         controls.choose_zeros()
         for kind in KINDS:
-            _draw_option(kind, workspace.settings["lr"], tuple(workspace.view.track.loss.values))
+            _draw_call(kind, workspace.chosen_hyper["lr"], tuple(workspace.view.track.loss.values))
         if not optimizer_spec(workspace.optimizer).evaluates:
-            _draw_groups(list(workspace.view.parameters), workspace.settings["lr"])
+            _draw_groups(list(workspace.view.parameters), workspace.chosen_hyper["lr"])
         if refused := st.session_state.pop(_REFUSED, ""):
             refuse(str(refused))
         with st.container(horizontal=True, gap="small"):
@@ -68,20 +66,20 @@ def draw_more(workspace: Workspace) -> None:
 
 def _changed(workspace: Workspace) -> list[str]:
     """The settings of the menu that are not the problem's own, with their values."""
-    now = settings.flatten(workspace.settings)
+    now = settings.flatten(workspace.chosen_hyper)
     own = settings.flatten(workspace.chosen.offer.settings(workspace.optimizer))
     texts = [
         f"{name} = {format_number(now[name]) if type(now[name]) is float else now[name]}"
         for name in settings.rare_settings(workspace.optimizer)
         if now[name] != own[name]
     ]
-    texts += _describe_options()
+    texts += _describe_calls_and_groups()
     return [*texts, "zero_grad sets zeros"] if st.session_state.get("zeros") else texts
 
 
 def _draw_hyperparameters(workspace: Workspace) -> None:
     """Draw a widget for each hyperparameter without a slider, and where the optimizer is from."""
-    name, flat = workspace.optimizer, settings.flatten(workspace.settings)
+    name, flat = workspace.optimizer, settings.flatten(workspace.chosen_hyper)
     spec = optimizer_spec(name)
     paper = re.search(r"https://\S+[^\s.,]", spec.rule.__doc__ or "")
     st.markdown(f"**{name}** {spec.note}" + (f" [Paper]({paper[0]})" if paper else ""))
@@ -97,7 +95,7 @@ def _widget(workspace: Workspace, name: str, value: Any) -> None:
 
     def changed() -> None:
         new = st.session_state[key]
-        change = settings.change(workspace.settings, name, new)
+        change = settings.change(workspace.chosen_hyper, name, new)
         if change and (new is not None or choices):
             workspace.press(TrainingSession.set, **change)
 
@@ -115,24 +113,25 @@ def _widget(workspace: Workspace, name: str, value: Any) -> None:
 # -- scheduler and clipping -----------------------------------------------------------------------
 
 
-def _describe_options() -> list[str]:
+def _describe_calls_and_groups() -> list[str]:
     """What is chosen, as code; groups in words, without names, which may be a stranger's."""
-    options = read_options()
-    calls = {kind: options[kind] for kind in KINDS if kind in options}
+    chosen = read_settings()
+    calls = {kind: chosen[kind] for kind in KINDS if kind in chosen}
     described = []
     for kind, call in calls.items():
-        arguments = (f"{name}={value!r}" for name, value in changed_arguments(kind, call).items())
+        changed = KINDS[kind][call["name"]].changed(call)
+        arguments = (f"{name}={value!r}" for name, value in changed.items())
         described.append(f"{call['name']}({', '.join(arguments)})")
     return described + [
         f"lr = {group['lr']:g} for {len(group['parameters'])} of them"
-        for group in options.get("groups", ())
+        for group in chosen.get("groups", ())
     ]
 
 
-def _draw_option(kind: str, lr: float, losses: tuple[float, ...]) -> None:
+def _draw_call(kind: str, lr: float, losses: tuple[float, ...]) -> None:
     """Draw the list of schedulers, or of ways to clip, and the arguments of the chosen one; of a
     scheduler also its formula and how the learning rate changes."""
-    call = read_options().get(kind, {"name": _NONE})
+    call = read_settings().get(kind, {"name": _NONE})
     st.session_state[kind] = call["name"]
     st.selectbox(
         _LABELS[kind],
@@ -155,44 +154,46 @@ def _draw_option(kind: str, lr: float, losses: tuple[float, ...]) -> None:
 
 
 def _choose(kind: str) -> None:
-    options = read_options()
-    options.pop(kind, None)
+    chosen = read_settings()
+    chosen.pop(kind, None)
     spec = KINDS[kind].get(st.session_state[kind])
     if spec is not None:
-        options[kind] = {"name": spec.name, **spec.defaults()}
-    keep_options(options)
+        chosen[kind] = {"name": spec.name, **spec.defaults()}
+    keep_settings(chosen)
 
 
 def _draw_argument(kind: str, name: str, argument: Argument, value: Any) -> None:
     key = f"{kind}.{name}"
-    settings: dict[str, Any] = {
+    widget: dict[str, Any] = {
         "key": key,
         "on_change": _change,
         "args": (kind, name, argument),
         "help": argument.meaning[0].upper() + argument.meaning[1:],
     }
-    st.session_state[key] = argument_text(value) if isinstance(value, tuple) else value
+    st.session_state[key] = to_text(value) if isinstance(value, tuple) else value
     if isinstance(value, bool):
-        st.checkbox(name, **settings)
+        st.checkbox(name, **widget)
     elif isinstance(value, tuple):
-        st.text_input(name, width=160, **settings)
+        st.text_input(name, width=160, **widget)
     elif argument.choices:
-        st.selectbox(name, argument.choices, width=112, **settings)
+        st.selectbox(name, argument.choices, width=112, **widget)
     else:
         kind_of_number = {"step": 1} if isinstance(value, int) else {"step": None, "format": "%g"}
-        st.number_input(name, width=112, **kind_of_number, **settings)
+        st.number_input(name, width=112, **kind_of_number, **widget)
 
 
 def _change(kind: str, name: str, argument: Argument) -> None:
     """An argument was changed; what cannot be used is said, and the one before stays."""
-    options = read_options()
+    chosen = read_settings()
     try:
         given = st.session_state[f"{kind}.{name}"]
-        value = argument.validate(
-            name, parse_argument(argument, given) if isinstance(given, str) else given
+        value = (
+            argument.parse(given, name)
+            if isinstance(given, str)
+            else argument.validate(name, given)
         )
-        options[kind] = {**options[kind], name: value}
-        keep_options(options)
+        chosen[kind] = {**chosen[kind], name: value}
+        keep_settings(chosen)
     except ValueError as error:
         st.session_state[_REFUSED] = str(error)
 
@@ -229,25 +230,25 @@ def _draw_groups(names: Sequence[str], lr: float) -> None:
     several."""
     if len(names) < 2:
         return
-    groups = read_options().get("groups", [])
-    chosen: dict[str, Any] = groups[0] if groups else {"parameters": [], "lr": lr / 10}
-    st.session_state[GROUP] = [name for name in chosen["parameters"] if name in names]
-    st.session_state[GROUP_LR] = chosen["lr"]
+    groups = read_settings().get("groups", [])
+    group: dict[str, Any] = groups[0] if groups else {"parameters": [], "lr": lr / 10}
+    st.session_state[GROUP.key] = [name for name in group["parameters"] if name in names]
+    st.session_state[GROUP_LR.key] = group["lr"]
 
     def changed() -> None:
-        picked, rate = st.session_state[GROUP], st.session_state[GROUP_LR]
-        rate = chosen["lr"] if rate is None else float(rate)
-        options = read_options()
-        options.pop("groups", None)
+        picked, rate = st.session_state[GROUP.key], st.session_state[GROUP_LR.key]
+        rate = group["lr"] if rate is None else float(rate)
+        chosen = read_settings()
+        chosen.pop("groups", None)
         if picked:
-            options["groups"] = [{"parameters": list(picked), "lr": rate}]
-        keep_options(options)
+            chosen["groups"] = [{"parameters": list(picked), "lr": rate}]
+        keep_settings(chosen)
 
     with st.container(horizontal=True, gap="small", key="groups"):
         st.multiselect(
             "Parameters with their own lr",
             names,
-            key=GROUP,
+            key=GROUP.key,
             on_change=changed,
             max_selections=len(names) - 1,
             placeholder="none",
@@ -259,7 +260,7 @@ def _draw_groups(names: Sequence[str], lr: float) -> None:
                 0.0,
                 step=None,
                 format="%g",
-                key=GROUP_LR,
+                key=GROUP_LR.key,
                 on_change=changed,
                 width=112,
                 help="The learning rate of this group",

@@ -21,9 +21,8 @@ from explorer.training.optimizers import optimizer_spec
 from explorer.ui.optimizer.settings import choose_number, choose_optimizer
 from explorer.ui.optimizer.surface import Run
 from explorer.ui.optimizer.workspace import Workspace
-from explorer.ui.widgets.query_params import validate
+from explorer.ui.widgets.query_params import Param
 
-_KEY = "compare"
 _FOLLOWERS, _DONE = "runs.followers", "runs.done"
 #: Most proposals of the menu.
 _PROPOSALS = 5
@@ -32,8 +31,7 @@ _PROPOSALS = 5
 def choose_runs(workspace: Workspace) -> tuple[RunSetting, ...]:
     """Draw the menu; returns the settings of the other runs."""
     _translate_old_link(workspace)
-    validate(_KEY, lambda text: _read(text) is not None)
-    chosen = _read(st.query_params.get(_KEY, "")) or ()
+    chosen: tuple[RunSetting, ...] = _RUNS.read()
     with st.popover(
         f"Compare · {len(chosen)}" if chosen else "Compare",
         key="compare-menu",
@@ -129,7 +127,7 @@ def _draw_row(place: int, setting: RunSetting, chosen: tuple[RunSetting, ...]) -
             icon=":material/close:",
             type="tertiary",
             help=f"Removes the run {setting}",
-            on_click=_choose,
+            on_click=_RUNS.put,
             args=(others,),
         )
 
@@ -143,7 +141,7 @@ def _draw_proposals(workspace: Workspace, chosen: tuple[RunSetting, ...]) -> Non
                 key=f"compare-add-{place}",
                 icon=":material/add:",
                 help="Adds a run with this setting, from the same start",
-                on_click=_choose,
+                on_click=_RUNS.put,
                 args=((*chosen, setting),),
             )
 
@@ -170,7 +168,7 @@ def _draw_own(workspace: Workspace, chosen: tuple[RunSetting, ...]) -> None:
             key="compare-add",
             icon=":material/add:",
             disabled=bool(trouble) or setting in chosen,
-            on_click=_choose,
+            on_click=_RUNS.put,
             args=((*chosen, setting),),
             help="Adds a run with this setting, from the same start",
         )
@@ -181,20 +179,11 @@ def _draw_own(workspace: Workspace, chosen: tuple[RunSetting, ...]) -> None:
 # -- the link ------------------------------------------------------------------------------------
 
 
-def _choose(settings: tuple[RunSetting, ...]) -> None:
-    if settings:
-        st.query_params[_KEY] = format_runs(settings)
-    else:
-        st.query_params.pop(_KEY, None)
+def _parse_each_once(text: str) -> tuple[RunSetting, ...]:
+    return tuple({str(run): run for run in parse_runs(text)}.values())
 
 
-def _read(text: str) -> tuple[RunSetting, ...] | None:
-    """The settings of a link, each once; None where they cannot be read."""
-    try:
-        runs = parse_runs(text)
-    except ValueError:
-        return None
-    return tuple({str(run): run for run in runs}.values())
+_RUNS = Param("compare", (), _parse_each_once, format_runs)
 
 
 #: What links of earlier versions asked for.
@@ -208,10 +197,10 @@ def _translate_old_link(workspace: Workspace) -> None:
     kind = params.pop("beside", "")
     if kind in _FORGETFUL:
         view = workspace.view
-        _choose((RunSetting(view.optimizer, view.settings.hyper, zero_grad=False),))
+        _RUNS.put((RunSetting(view.optimizer, view.settings.hyper, zero_grad=False),))
     elif kind in _OTHER:
         optimizer = params.get("beside-optimizer", "SGD")
         words = [f"lr={params.get('beside-lr', '0.01')}"]
         if optimizer == "SGD" or "beside-momentum" in params:
             words.append(f"momentum={params.get('beside-momentum', '0.9')}")
-        params[_KEY] = " ".join([optimizer, *words])
+        params[_RUNS.key] = " ".join([optimizer, *words])

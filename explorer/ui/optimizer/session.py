@@ -13,11 +13,11 @@ from explorer.sandbox.exit_reasons import is_temporary
 from explorer.training import Child, PressEvent, ProgramProblem, TrainingSession
 from explorer.training.formatting import format_number
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.options import adapt_groups
+from explorer.training.settings import adapt_settings
 from explorer.ui.optimizer import link
-from explorer.ui.optimizer.link import LinkedRun, keep_options, read_hyper, read_options, read_seed
+from explorer.ui.optimizer.link import LinkedRun, keep_settings, read_hyper, read_settings
 from explorer.ui.optimizer.problems import FIRST, OFFERS, OWN, ChosenProblem
-from explorer.ui.optimizer.workspace import Options, Repeat, Workspace
+from explorer.ui.optimizer.workspace import Repeat, RunSettings, Workspace
 from explorer.ui.server import sandbox_call
 from explorer.ui.server.live_run import live_call
 
@@ -48,7 +48,7 @@ def open_session(chosen: ChosenProblem, optimizer: str) -> Workspace:
     """
     workspace: Workspace | None = st.session_state.get(_KEY)
     arrived = sandbox_call.take_arrival()
-    wanted = (chosen.name, optimizer, read_options(arrived))
+    wanted = (chosen.name, optimizer, read_settings(arrived))
     asked = link.texts_in_link() if arrived else {}
     if (
         workspace is None
@@ -92,7 +92,7 @@ def open_workspace(
     optimizer: str,
     hyper: dict[str, Any],
     seed: int,
-    options: Options | None = None,
+    settings: RunSettings | None = None,
     linked: LinkedRun | None = None,
 ) -> Workspace:
     """A new session, with the presses of a link if it has any.
@@ -113,10 +113,10 @@ def open_workspace(
         where=where if is_own else None,
         history_bytes=limits.OWN_SESSION_BYTES if is_own else limits.READER_SESSION_BYTES,
         **hyper,
-        **(options or {}),
+        **(settings or {}),
     )
     event = session.first_forward
-    workspace = Workspace(chosen, optimizer, session, session.view(), options=options or {})
+    workspace = Workspace(chosen, optimizer, session, session.view(), settings=settings or {})
     if linked is not None and linked.presses is not None:
         workspace.run = Repeat.of(linked.presses) if linked.presses else None
         workspace.perform()
@@ -126,19 +126,19 @@ def open_workspace(
 
 
 def _open_linked(
-    chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any], seed: int, options: Options
+    chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any], seed: int, settings: RunSettings
 ) -> Workspace:
     """A workspace with the run that the link asks for, as far as there can be one."""
     linked = link.read_run(optimizer, hyper)
     trouble = linked.trouble
     try:
-        workspace = open_workspace(chosen, optimizer, linked.hyper, seed, options, linked)
+        workspace = open_workspace(chosen, optimizer, linked.hyper, seed, settings, linked)
     except (ValueError, ProgramRefused) as error:
         if linked.start is None:
             raise
         reason = error.error.message if isinstance(error, ProgramRefused) else error
         trouble = [f"The start in the link cannot be used. {reason}", *trouble]
-        workspace = open_workspace(chosen, optimizer, hyper, seed, options)
+        workspace = open_workspace(chosen, optimizer, hyper, seed, settings)
     if trouble:
         workspace.report(" ".join(trouble))
     return workspace
@@ -149,28 +149,28 @@ def _replace(
 ) -> Workspace:
     """A workspace for the chosen problem; or the one before, where it cannot be opened. The link
     counts only when the reader has `arrived` with it."""
-    options = adapt_groups(read_options(), optimizer_spec(optimizer))
+    settings = adapt_settings(read_settings(), optimizer_spec(optimizer))
     if before is not None and before.chosen.key != chosen.key and not arrived:
-        options.pop("groups", None)  # they name parameters of the other problem
-    keep_options(options)
-    wanted = (chosen.name, optimizer, options)
+        settings.pop("groups", None)  # they name parameters of the other problem
+    keep_settings(settings)
+    wanted = (chosen.name, optimizer, settings)
     refused = st.session_state.get(_REFUSED)
     if before is not None and refused and refused[0] == wanted and not is_temporary(refused[1]):
         return before
     own, report = chosen.offer.settings(optimizer), ""
-    seed = read_seed() if before is None or arrived else before.view.seed
+    seed = link.SEED.read() if before is None or arrived else before.view.seed
     if before is None or arrived:
         hyper = read_hyper(chosen.offer, optimizer)
     else:
         same = (before.chosen.key, before.optimizer) == (chosen.key, optimizer)
-        hyper = before.settings if same else own
+        hyper = before.chosen_hyper if same else own
     try:
         try:
             make = _open_linked if arrived else open_workspace
-            workspace = make(chosen, optimizer, hyper, seed, options)
+            workspace = make(chosen, optimizer, hyper, seed, settings)
         except ValueError as error:
             report = f"{error} The problem's own settings are used instead."
-            keep_options({})
+            keep_settings({})
             workspace = open_workspace(chosen, optimizer, own, seed)
         st.session_state[_REFUSED] = None
     except ProgramRefused as refused_now:
@@ -191,8 +191,8 @@ def _begin_anew(before: Workspace, now: Workspace) -> PressEvent:
         lr = format_number(now.hyper["lr"])
         message = f"begins a new run, with this problem's learning rate for it: lr = {lr}."
         return PressEvent(now.optimizer, message)
-    changed = [kind for kind, option in now.options.items() if before.options.get(kind) != option]
-    names = [kind if kind == "groups" else now.options[kind]["name"] for kind in changed]
+    changed = [kind for kind, new in now.settings.items() if before.settings.get(kind) != new]
+    names = [kind if kind == "groups" else now.settings[kind]["name"] for kind in changed]
     return PressEvent(", ".join(names) or "reset", "A new run begins.")
 
 

@@ -33,8 +33,9 @@ from explorer.ui.optimizer.settings import flatten, rare_settings
 PICTURES, SLICE = 10, 0.25
 #: Actions of a link done at once at first, and the seconds until the page shows how far it is.
 _FIRST, _LINK_SECONDS = 50, 0.25
-#: The options of a session: by kind, what is chosen, its name and its arguments; and `groups`.
-Options = dict[str, Any]
+#: The settings that a run keeps, of which another begins a new one: those of `history.Settings`
+#: besides `hyper` and `start`.
+RunSettings = dict[str, Any]
 #: No two states of any session have the same number, so the browser knows a new one by it.
 _versions = itertools.count(1)
 
@@ -113,31 +114,31 @@ class Workspace:
     run: IterationRun | Repeat | None = None
     version: int = field(default_factory=lambda: next(_versions))
     shown: dict[str, Any] = field(default_factory=dict)
-    options: Options = field(default_factory=dict)
+    settings: RunSettings = field(default_factory=dict)
     queue: deque[Callable[[], None]] = field(default_factory=deque)
     lock: Any = field(default_factory=threading.RLock)
     cache: dict[str, Any] = field(default_factory=dict)
     _points: tuple[int, tuple[Point, ...]] = (-1, ())
 
     @property
-    def kind(self) -> tuple[str, str, Options]:
+    def kind(self) -> tuple[str, str, RunSettings]:
         """What another session would be needed for."""
-        return self.chosen.name, self.optimizer, self.options
+        return self.chosen.name, self.optimizer, self.settings
 
     @property
     def hyper(self) -> dict[str, Any]:
-        """The settings in force."""
+        """The hyperparameters in force."""
         return _with_tuples(self.view.settings.hyper)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that the reader has chosen, which a scheduler may have changed since."""
+    def chosen_hyper(self) -> dict[str, Any]:
+        """Those that the reader has chosen; a scheduler may have changed them since."""
         return _with_tuples(self.view.settings.chosen)
 
     def rare_settings(self) -> dict[str, Any]:
         """The settings that the menu More shows; lr is that of a scheduler's picture."""
-        names = rare_settings(self.optimizer) + ["lr"] * ("scheduler" in self.options)
-        flat = flatten(self.settings)
+        names = rare_settings(self.optimizer) + ["lr"] * ("scheduler" in self.settings)
+        flat = flatten(self.chosen_hyper)
         return {name: flat[name] for name in names}
 
     def press(self, press: Callable[..., PressEvent], **arguments: Any) -> None:

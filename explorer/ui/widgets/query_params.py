@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,44 @@ _INVALID = "query_params.invalid"
 _NOT_YET = object()
 #: Characters shown of a value.
 _MOST = 40
+
+
+@dataclass(frozen=True)
+class Param:
+    """A value of the page that a query parameter holds, or none where it is the `default`.
+
+    `parse` raises ValueError for a text that cannot be used, which is reported as `validate` does.
+    """
+
+    key: str
+    default: Any
+    parse: Callable[[str], Any]
+    format: Callable[[Any], str] = str
+
+    def read(self) -> Any:
+        """The value in the link, or the default."""
+        text = st.query_params.get(self.key, "")
+        validate(self.key, self.is_readable)
+        return self.parse(text) if self.is_readable(text) else self.default
+
+    def is_readable(self, text: str) -> bool:
+        try:
+            self.parse(text)
+        except ValueError:
+            return False
+        return True
+
+    def write(self, value: Any) -> str | None:
+        """The text of a value; None for the default. ValueError for what a link cannot hold."""
+        return None if value == self.default else self.format(value)
+
+    def put(self, value: Any) -> None:
+        """Let the link have this value."""
+        text = self.write(value)
+        if text is None:
+            st.query_params.pop(self.key, None)
+        elif st.query_params.get(self.key) != text:
+            st.query_params[self.key] = text
 
 
 def validate(

@@ -58,7 +58,7 @@ KEYS = {
         expression/lesson.py lesson-kept
         expression/selection.py {self._key}
         feature_maps/live_slider.py {key}.slider
-        optimizer/link.py settings.options
+        optimizer/link.py settings
         optimizer/session.py steps
         """,
     "the browser keeps it": """
@@ -93,7 +93,7 @@ KEYS = {
         home/live_box.py home.last
         network/charts.py norms-picked
         network/choose.py own-failed own-network
-        optimizer/more.py {GROUP} {GROUP_LR} {kind} {kind}.{name} {key}
+        optimizer/more.py {GROUP.key} {GROUP_LR.key} {kind} {kind}.{name} {key}
         optimizer/numbers.py parameter
         optimizer/problems.py own-was-long
         optimizer/session.py steps.place steps.refused
@@ -111,7 +111,7 @@ KEYS = {
         feature_maps/comparison.py comparison.chosen
         feature_maps/network_choice.py network-turned
         network/runs.py {place}
-        optimizer/more.py settings.options.refused
+        optimizer/more.py settings.refused
         """,
 }
 

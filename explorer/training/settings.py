@@ -1,9 +1,9 @@
-"""What a session has besides its hyperparameters: start, scheduler, clipping, and groups.
+"""What a reader chooses for a run (`history.Settings`): made, validated and changed.
 
-Of groups, some parameters are stepped with settings of their own. The option `groups` is
+The parameters of a group are stepped with hyperparameters of their own, as in the setting `groups`
 [{"parameters": ["b"], "lr": 0.01}, …]; parameters that are not named there are in the first group,
-which has the session's settings. Here a group is its position in the optimizer's `param_groups`, so
-that these are the groups from 1 on. See
+which has the run's. Here a group is its position in the optimizer's `param_groups`, so that these
+are the groups from 1 on. See
 https://docs.pytorch.org/docs/stable/optim.html#per-parameter-options
 """
 
@@ -19,32 +19,37 @@ from torch import Tensor
 from explorer import limits
 from explorer.trace.text import join_names
 from explorer.training.clipping import validate_clip
+from explorer.training.history import Settings
 from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.schedulers import validate_scheduler
 
 
-def to_options(
+def make_settings(
     optimizer: str,
     hyper: Mapping[str, Any],
     start: Mapping[str, Any] | None = None,
     scheduler: Mapping[str, Any] | None = None,
     clip: Mapping[str, Any] | None = None,
     groups: Sequence[Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """The options of a reset; ValueError, with a sentence, for those that make no sense."""
+) -> Settings:
+    """Those of a new run, with all hyperparameters; ValueError, with a sentence, for what makes no
+    sense."""
+    spec = optimizer_spec(optimizer)
+    settings: Settings = {"hyper": spec.validate(hyper)}
 
     def make() -> Any:
-        return optimizer_spec(optimizer).make([torch.zeros(1, 1, requires_grad=True)], hyper)
+        return spec.make([torch.zeros(1, 1, requires_grad=True)], settings["hyper"])
 
-    options: dict[str, Any] = {} if start is None else {"start": to_start(start)}
+    if start is not None:
+        settings["start"] = to_start(start)
     if scheduler is not None:
-        options["scheduler"] = validate_scheduler(scheduler, make)
+        settings["scheduler"] = validate_scheduler(scheduler, make)
     if clip is not None:
-        options["clip"] = validate_clip(clip)
+        settings["clip"] = validate_clip(clip)
     if groups:
-        options["groups"] = validate_groups(optimizer_spec(optimizer), hyper, groups)
-    return options
+        settings["groups"] = validate_groups(spec, settings["hyper"], groups)
+    return settings
 
 
 def to_start(values: Mapping[str, Any]) -> dict[str, torch.Tensor]:
@@ -60,7 +65,7 @@ def to_start(values: Mapping[str, Any]) -> dict[str, torch.Tensor]:
 
 @dataclass(frozen=True)
 class Group:
-    """The parameters of a group, by name, and the settings that their next step uses."""
+    """The parameters of a group, by name, and the hyperparameters that their next step uses."""
 
     parameters: tuple[str, ...]
     hyper: dict[str, Any]
@@ -69,7 +74,7 @@ class Group:
 def validate_groups(
     spec: OptimizerSpec, hyper: Mapping[str, Any], given: Any
 ) -> list[dict[str, Any]]:
-    """The option `groups`, its settings in their types. ValueError, with a sentence."""
+    """The setting `groups`, its hyperparameters in their types. ValueError, with a sentence."""
     if not isinstance(given, list | tuple) or not all(isinstance(g, Mapping) for g in given):
         raise ValueError('Groups are given as [{"parameters": ["b"], "lr": 0.01}].')
     if given and spec.evaluates:
@@ -82,8 +87,8 @@ def validate_groups(
         names = own.pop("parameters", None)
         if not isinstance(names, list | tuple) or not names:
             raise ValueError(f"Group {number} needs a list of the names of its parameters.")
-        settings = spec.validate({**hyper, **own})
-        groups.append({"parameters": list(map(str, names)), **{k: settings[k] for k in own}})
+        complete = spec.validate({**hyper, **own})
+        groups.append({"parameters": list(map(str, names)), **{k: complete[k] for k in own}})
     return groups
 
 
@@ -120,57 +125,53 @@ def make_optimizer(
 def read_groups(
     spec: OptimizerSpec, optimizer: Any, groups: Sequence[Mapping[str, Any]]
 ) -> tuple[Group, ...]:
-    """The groups from 1 on as they are now; a scheduler may have changed their settings."""
+    """The groups from 1 on as they are now; a scheduler may have changed them."""
     return tuple(
-        Group(tuple(group["parameters"]), {name: settings[name] for name in spec.hyper})
-        for group, settings in zip(groups, optimizer.param_groups[1:], strict=True)
+        Group(tuple(group["parameters"]), {name: now[name] for name in spec.hyper})
+        for group, now in zip(groups, optimizer.param_groups[1:], strict=True)
     )
 
 
 def validate_change(
-    spec: OptimizerSpec, settings: Sequence[Mapping[str, Any]], group: Any, hyper: Mapping[str, Any]
+    spec: OptimizerSpec, now: Sequence[Mapping[str, Any]], group: Any, hyper: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the action "set" does to a group, of which `settings` has those in force: the new
-    values in their types, with "group" if it is not the first. ValueError, with a sentence."""
-    if type(group) is not int or not 0 <= group < len(settings):
+    """What the action "set" does to a group; `now` are the hyperparameters of each. The new values
+    in their types, with "group" if it is not the first. ValueError, with a sentence."""
+    if type(group) is not int or not 0 <= group < len(now):
         raise ValueError(f"There is no group {group}.")
-    new = spec.validate({**settings[group], **hyper})
+    new = spec.validate({**now[group], **hyper})
     return ({"group": group} if group else {}) | {name: new[name] for name in hyper}
 
 
-def after_change(
-    hyper: Mapping[str, Any], options: Mapping[str, Any], change: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The hyperparameters of the first group and the options after the action "set".
+def change_settings(settings: Settings, change: Mapping[str, Any]) -> Settings:
+    """The settings after the action "set".
 
-    Where it changes the first group, the other groups keep the settings that they had from it:
-    these become their own.
+    Where it changes the first group, the other groups keep what they had from it: it becomes their
+    own.
     """
     new = dict(change)
-    group = new.pop("group", 0)
+    group, hyper = new.pop("group", 0), settings["hyper"]
     kept = {name: hyper[name] for name in new}
-    options = dict(options)
-    if options.get("groups"):
-        options["groups"] = [
-            {**own, **new} if place == group else {**kept, **own} if group == 0 else dict(own)
-            for place, own in enumerate(options["groups"], 1)
+    changed: Settings = {**settings, "hyper": hyper if group else {**hyper, **new}}
+    if "groups" in settings:
+        changed["groups"] = [
+            {**own, **new} if place == group else {**kept, **own} if group == 0 else own
+            for place, own in enumerate(settings["groups"], 1)
         ]
-    return (dict(hyper) if group else {**hyper, **new}), options
+    return changed
 
 
-def adapt_groups(options: Mapping[str, Any], spec: OptimizerSpec) -> dict[str, Any]:
-    """Options for another optimizer: of the groups' settings, those that it has too."""
-    others = {name: value for name, value in options.items() if name != "groups"}
-    if spec.evaluates or not options.get("groups"):
-        return others
+def adapt_settings(settings: Mapping[str, Any], spec: OptimizerSpec) -> dict[str, Any]:
+    """The settings besides `hyper`, for another optimizer: of the groups' hyperparameters, those
+    that it has too."""
+    adapted = {name: value for name, value in settings.items() if name != "hyper"}
     known = {"parameters", *spec.hyper}
-    groups = [
-        {name: value for name, value in group.items() if name in known}
-        for group in options["groups"]
-    ]
-    return {**others, "groups": groups}
+    groups = adapted.pop("groups", None)
+    if groups and not spec.evaluates:
+        adapted["groups"] = [{k: v for k, v in group.items() if k in known} for group in groups]
+    return adapted
 
 
 def _own(group: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a group."""
+    """The hyperparameters of a group."""
     return {name: value for name, value in group.items() if name != "parameters"}
