@@ -28,10 +28,15 @@ MAX_BEGINNING = 40_000
 MOST_NOTICES = 40
 #: Lines that one of them names.
 MOST_NOTICE_LINES = 5
+#: Characters of the name of a stand-in for what is missing, and of the text of an expression, which
+#: every location keeps.
+MAX_STAND_IN, MAX_EXPRESSION = 100, 120
 #: Figures of a run, bytes of all of them, and pixels of one.
 MOST_FIGURES = 40
 MOST_FIGURE_BYTES = 6 * 2**20
 MOST_FIGURE_PIXELS = 4_000_000
+#: Panels that the description of a figure names, and characters of each: it is read aloud.
+MOST_PANELS, MAX_PANEL_TEXT = 6, 80
 #: Characters of a message of torch's that is shown as it is.
 MAX_MESSAGE = 300
 #: Frames of an exception that are read: one that is raised again and again has many.
@@ -51,6 +56,13 @@ RUN_RESERVE = 48 * 2**20
 WHOLE = 4096
 #: Of the visits to one position in the program, this many first ones are kept, and the last.
 FIRST_VISITS = 3
+#: So many first iterations of a loop are recorded, and so many last ones of a `for` that nothing
+#: leaves; fewer once there are many records. Only the first three and the last are shown, but what
+#: they show may come from iterations before.
+FIRST_ITERATIONS, LAST_ITERATIONS, MANY_RECORDS, FEW_ITERATIONS = 4, 3, 2000, (2, 1)
+#: Until then also so many first iterations of a loop in which no backward pass has run, for all its
+#: iterations build one graph, and of a loop that may end at any time.
+MOST_ITERATIONS = 50
 #: Parameters of a module that get a name.
 MAX_PARAMETERS = 200
 #: Items read from one list or object of the program.
@@ -147,6 +159,10 @@ MOST_PASS_NODES = 8000
 MOST_FLOWS = 1000
 #: Names of what a pass starts from.
 MOST_ROOTS = 4
+#: Nodes of a graph; a larger one is drawn folded.
+MAX_NODES = 300
+#: Inputs of an operation whose rules are written out: torch.cat may have thousands.
+MOST_STATED_INPUTS = 12
 #: Tensors of a trace, and variables, those in models and containers with them.
 MOST_TENSORS = 4000
 MOST_VARIABLES = 2000
@@ -165,6 +181,15 @@ MAX_PLAIN_DEPTH = 32
 #: Calls that the gradient check repeats, and bytes of their results; the oldest are discarded.
 MOST_TAPED_CALLS = 20_000
 MOST_TAPED_BYTES = 256 * 2**20
+#: Answers that one run gives.
+MOST_ANSWERS = 12
+#: What is searched for an answer, so that a large program is explained as soon as a small one:
+#: variables, items of one, elements of a tensor, nodes of the syntax tree, leaves of a pass.
+MOST_SEARCHED_VARIABLES, MOST_SEARCHED_ITEMS, MOST_SEARCHED_ELEMENTS = 200, 200, 1 << 20
+MOST_SEARCHED_TREE, MOST_SEARCHED_LEAVES = 20_000, 40
+#: What is followed for one: operations back from a corner, and back to the origin of NaN, nodes
+#: towards the result of a pass, and functions from a line to the loop that calls them.
+MOST_CORNER_STEPS, MOST_ORIGIN_STEPS, MOST_USERS, MOST_CALLS_TO_LOOP = 8, 500, 200, 4
 #: Changed programs that are run to try the answers of one.
 MOST_TRIES = 16
 
@@ -365,6 +390,8 @@ MOST_KEPT, MOST_KEPT_CHARACTERS, MOST_QUERY_CHARACTERS = 20, 200_000, 100_000
 FIRST_RUN_SECONDS = 60.0
 #: Seconds until a server that could not open a page tries again: HAProxy asks every second.
 REOPEN_SECONDS = 5.0
+#: Seconds that a server's other work waits for the first answer.
+FIRST_ANSWER_SECONDS = 30.0
 #: Seconds a large graph may take to be laid out, and a small one in the process that stays; a graph
 #: waits for the one before it there for a moment only, then it gets a process of its own.
 DOT_SECONDS, DOT_SMALL_SECONDS, DOT_PATIENCE = 8.0, 1.0, 0.2
@@ -413,6 +440,8 @@ MOST_LOST_SERVERS = 9
 # The Network page.
 #: Rows of the tree of layers: a browser draws them at once.
 MOST_TREE_ROWS = 4000
+#: Repeats of a module, as of a cell in each time step, that a graph unfolds before a click.
+MOST_REPEATS = 30
 #: Attention maps that are drawn together, and samples to choose from.
 MOST_ATTENTION_MAPS, MOST_ATTENTION_SAMPLES = 24, 1000
 #: Recurrent layers that are drawn in one chart.

@@ -310,7 +310,7 @@ class FullGraph:
     """Nodes "n0", "n1", … with the loss's function first, and edges in the direction of
     computation; `explorer.trace.dot_text(nodes, edges, {})` draws them.
 
-    Above `explorer.trace.MAX_NODES` nodes, show a folded graph instead.
+    Above `limits.MAX_NODES` nodes, show a folded graph instead.
     """
 
     nodes: tuple[Node, ...]

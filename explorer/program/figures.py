@@ -28,8 +28,6 @@ from explorer.program.watched_calls import Patch, while_running
 _RESOLUTION = 150
 #: What a text contains that draws figures.
 _DRAWS = ("matplotlib", "plt", "pylab", "seaborn", "pandas")
-#: Most panels, and most characters of a text, that are described.
-_MOST_PANELS, _MOST_TEXT = 6, 80
 
 
 @dataclass(frozen=True)
@@ -135,10 +133,10 @@ def describe(figure: Any, name: str = "") -> str:
     """What a figure shows, for those who do not see it: titles, labels, and kinds of series."""
     panels = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     shown = [part for part in map(_describe_panel, panels) if part]
-    if len(shown) > _MOST_PANELS:
-        shown[_MOST_PANELS:] = [f"and {len(shown) - _MOST_PANELS} more panels"]
+    if len(shown) > limits.MOST_PANELS:
+        shown[limits.MOST_PANELS :] = [f"and {len(shown) - limits.MOST_PANELS} more panels"]
     start = "Figure" if len(panels) < 2 else f"Figure with {len(panels)} panels"
-    start = f"{start} {name[:_MOST_TEXT]}" if name else start
+    start = f"{start} {name[: limits.MAX_PANEL_TEXT]}" if name else start
     title = _text(figure.get_suptitle())
     titled = f"{start}, {title}" if title else start
     return f"{titled}: {'; '.join(shown)}" if shown else titled
@@ -179,7 +177,7 @@ def _plural(kind: str) -> str:
 
 
 def _text(text: Any) -> str:
-    return " ".join(str(text).split())[:_MOST_TEXT]
+    return " ".join(str(text).split())[: limits.MAX_PANEL_TEXT]
 
 
 # -- what a program calls -------------------------------------------------------------------------

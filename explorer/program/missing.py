@@ -12,11 +12,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from explorer import limits
 from explorer.program.completion.names import closest_name
 from explorer.program.notices import notice
 
-#: The longest path of a stand-in that is shown.
-MAX_PATH = 100
 #: What to do without a package, for those that people import most.
 HINTS = {
     "tensorflow": "Programs here use PyTorch: loss.backward() does the work of tf.GradientTape.",
@@ -141,7 +140,7 @@ class MissingImports:
     def unused(self) -> str:
         """A sentence about those that were not used; empty if all were."""
         used = {missing.shown for missing in self.imports if missing.is_used}
-        names = [m.shown[:MAX_PATH] for m in self.imports if m.shown not in used]
+        names = [m.shown[: limits.MAX_STAND_IN] for m in self.imports if m.shown not in used]
         names = list(dict.fromkeys(names))
         if not names:
             return ""
@@ -168,7 +167,7 @@ class MissingImport:
 
     def __init__(self, missing: Import, path: str) -> None:
         object.__setattr__(self, "_import", missing)
-        object.__setattr__(self, "_path", path[:MAX_PATH])
+        object.__setattr__(self, "_path", path[: limits.MAX_STAND_IN])
 
     def __getattr__(self, name: str) -> MissingImport:
         if name[:2] == "__":  # Python asks what it can do

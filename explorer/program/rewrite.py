@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from explorer import limits
 from explorer.program.completion import Completed
 from explorer.program.notebook import echoed, last_statements
 
@@ -26,8 +27,6 @@ __all__ = ["SourceLocation", "rewrite"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: The most characters of an expression that a location keeps.
-_MOST_TEXT = 120
 #: The classes whose handlers catch an import of what is not here.
 _IMPORT_ERRORS = frozenset(["ImportError", "ModuleNotFoundError", "Exception", "BaseException"])
 #: Python's other exceptions.
@@ -101,7 +100,7 @@ class _Rewriter(ast.NodeTransformer):
         text = ""
         if node.lineno == node.end_lineno and node.lineno <= len(self.lines):
             raw = self.lines[node.lineno - 1][node.col_offset : node.end_col_offset]
-            text = raw.decode(errors="replace")[:_MOST_TEXT]
+            text = raw.decode(errors="replace")[: limits.MAX_EXPRESSION]
         scope, line = ".".join(self.scopes), self.line(node)
         self.locations.append(SourceLocation(line, node.col_offset, text, scope))
         return ast.Constant(len(self.locations) - 1)
@@ -382,7 +381,7 @@ class _Rewriter(ast.NodeTransformer):
 
 def _shown(name: str) -> ast.Constant:
     """A name as it is shown."""
-    return ast.Constant(name[:_MOST_TEXT])
+    return ast.Constant(name[: limits.MAX_EXPRESSION])
 
 
 def _import_of(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:

@@ -9,7 +9,7 @@ script.
 from explorer.program.figures import Figure
 from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.proof.prove import prove
-from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold
+from explorer.trace.recording.pass_graph import dot_text, fold
 from explorer.trace.records import (
     Answer,
     Array,
@@ -27,7 +27,6 @@ from explorer.trace.records import (
 from explorer.trace.running import run
 
 __all__ = [
-    "MAX_NODES",
     "Answer",
     "Array",
     "BackwardPass",

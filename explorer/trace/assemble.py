@@ -21,7 +21,7 @@ from explorer.trace.explain.run_analysis import RunAnalysis, Warned
 from explorer.trace.final_values import final_values
 from explorer.trace.recording.capture import CapturedValues, capture_values
 from explorer.trace.recording.objects import quiet, shape_of
-from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold, pass_graph
+from explorer.trace.recording.pass_graph import dot_text, fold, pass_graph
 from explorer.trace.recording.passes import RawPass, RawStep
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -274,7 +274,7 @@ def _assemble_pass(
     records: Sequence[TensorRecord],
 ) -> BackwardPass:
     nodes, edges = pass_graph(raw, recorder, ids)
-    shown = (nodes, edges) if len(nodes) <= MAX_NODES else fold(nodes, edges)
+    shown = (nodes, edges) if len(nodes) <= limits.MAX_NODES else fold(nodes, edges)
     node_ids = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
     numbered = _number_steps(raw.steps)
     steps = (_assemble_step(n, step, raw, node_ids) for n, step in numbered)

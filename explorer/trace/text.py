@@ -12,7 +12,7 @@ from explorer.trace.records import Array, Summary
 
 #: Most rows and columns shown; an ellipsis replaces the others.
 ROWS, COLUMNS = 4, 5
-#: Most characters of an expression in a sentence.
+#: Characters of an expression in a sentence, which stays short.
 MOST_TEXT = 60
 #: A number with its sign and exponent; and the longest that is never cut.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?|(?:nan|inf)\b)")

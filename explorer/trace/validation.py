@@ -16,7 +16,6 @@ import numpy as np
 
 from explorer import limits
 from explorer.program.figures import Figure
-from explorer.trace.explain.order import MOST_ANSWERS
 from explorer.trace.records import BackwardPass, Curve, Trace
 
 T = TypeVar("T")
@@ -30,7 +29,7 @@ _ITEMS: Mapping[str, int] = {
     "edges": 40_000,
     "operations": 20_000,
     "steps": limits.FIRST_STEPS + limits.LAST_STEPS,
-    "answers": MOST_ANSWERS,
+    "answers": limits.MOST_ANSWERS,
     "events": limits.FIRST_EVENTS + limits.LAST_EVENTS,
     "changes": limits.MOST_CHANGES,
     "notes": 5,

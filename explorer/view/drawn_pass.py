@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.trace import MAX_NODES, dot_text, fold
+from explorer import limits
+from explorer.trace import dot_text, fold
 from explorer.trace.recording.pass_graph import node_numbers
 from explorer.trace.records import Array, BackwardPass, Event, Node, TensorRecord, Trace, Unkept
 from explorer.trace.text import array_lines, shape_text
@@ -40,7 +41,7 @@ def make_graph(
     hide = () if saved else ("saved",)
     nodes = [node for node in shown.nodes if node.kind not in hide]
     edges = list(shown.edges)
-    folded = len(nodes) > MAX_NODES
+    folded = len(nodes) > limits.MAX_NODES
     if folded:
         nodes, edges = fold(nodes, edges, unfolded)
     hooked = hooked_tensors(trace, shown)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from explorer import limits
 from explorer.trace.explain import (
     accumulation,
     backward_errors,
@@ -47,7 +48,6 @@ from explorer.trace.explain import (
     zero_gradients,
 )
 from explorer.trace.explain.looked_at import mark_looked_at, names_looked_at
-from explorer.trace.explain.order import MOST_ANSWERS
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.records import Answer
 
@@ -101,7 +101,7 @@ def explain(analysis: RunAnalysis) -> tuple[Answer, ...]:
         except Exception:
             # A program may make tensors nobody thought of; the trace is worth more than an answer.
             _LOG.exception("an explanation failed")
-    found = tuple(answers.values())[:MOST_ANSWERS]
+    found = tuple(answers.values())[: limits.MOST_ANSWERS]
     try:
         names = names_looked_at(analysis)
     except Exception:

@@ -22,7 +22,7 @@ from explorer.trace.recording.recorder import Accumulation
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names
 
-#: Most tensors whose `.grad` a fix clears one by one.
+#: Tensors whose `.grad` a fix clears one by one: a longer list is no good advice.
 MOST_CLEARED = 4
 
 

@@ -23,7 +23,7 @@ LOSSES = frozenset(
     ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss",
      "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div")
 )  # fmt: skip
-#: Most gradients that an answer shows of a cured program.
+#: Gradients of a cured program that its sentence shows: more are not read.
 MOST_GRADIENTS = 2
 
 

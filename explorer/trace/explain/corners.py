@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer import limits
 from explorer.trace.explain.cures import certain
 from explorer.trace.explain.run_analysis import RunAnalysis, is_small_array
 from explorer.trace.explain.zero_gradients import receives
@@ -24,8 +25,6 @@ CLIPPING = frozenset(["relu", "relu_", "relu6", "dropout", "threshold"])
 PASSING = frozenset(
     ["max_pool1d", "max_pool2d", "adaptive_max_pool2d", "view", "reshape", "flatten", "squeeze"]
 )
-#: Most operations that are followed back.
-MOST_STEPS = 8
 #: A title and a text that lack the name of the input and the line.
 Explanation = tuple[str, str]
 
@@ -200,7 +199,7 @@ def _equal_pair(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
 def _is_clipped(inputs: Sequence[LiveTensor]) -> bool:
     """Whether the zeros were made by an operation that lets no gradient through there, as in
     relu(max_pool2d(relu(x))): then it does not matter what torch uses."""
-    for _ in range(MOST_STEPS):
+    for _ in range(limits.MOST_CORNER_STEPS):
         if not inputs:
             return False
         if inputs[0].operation in CLIPPING:

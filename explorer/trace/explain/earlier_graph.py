@@ -9,13 +9,11 @@ from typing import Any
 
 import torch
 
+from explorer import limits
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.recording.passes import RawPass, pass_before
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of
-
-#: Most nodes that are followed from one towards the result of a pass.
-MOST_USERS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +121,7 @@ def users_of(raw: RawPass, node: Any) -> list[Any]:
             if following is not None:
                 parents.setdefault(id(following), []).append(user)
     users, pending = {id(node): node}, [node]
-    while pending and len(users) < MOST_USERS:
+    while pending and len(users) < limits.MOST_USERS:
         for user in parents.get(id(pending.pop(0)), ()):
             if id(user) not in users:
                 users[id(user)] = user

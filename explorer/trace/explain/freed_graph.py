@@ -14,7 +14,7 @@ from explorer.trace.recording.passes import RawStep
 from explorer.trace.recording.torchviz_graph import leaves_of
 from explorer.trace.records import Answer, Symptom
 
-#: Most gradients that an answer shows of a cured program.
+#: Gradients of a cured program that its sentence shows: more are not read.
 MOST_GRADIENTS = 2
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.program.draft import Draft, called_name
 from explorer.trace.explain import earlier_iteration
 from explorer.trace.explain.cures import first_of
@@ -36,8 +37,6 @@ from explorer.trace.text import join_names
 
 #: Fewest results with a graph that are worth an answer.
 FEWEST = 2
-#: Most variables, and most items of one, that are looked at.
-MOST_VARIABLES, MOST_ITEMS = 200, 200
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
@@ -45,7 +44,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     if analysis.error is not None:
         return
     draft = analysis.as_typed
-    for name, value in list(analysis.variables.items())[:MOST_VARIABLES]:
+    for name, value in list(analysis.variables.items())[: limits.MOST_SEARCHED_VARIABLES]:
         if isinstance(value, torch.Tensor):
             yield from _total(analysis, draft, name, value)
         else:
@@ -89,16 +88,16 @@ def _listed(analysis: RunAnalysis, draft: Draft, name: str, value: Any) -> Itera
 def _lists_in(value: Any) -> Iterator[tuple[str, list[Any]]]:
     """The lists in a variable: itself, or one of its values or attributes."""
     if is_a(value, list):
-        yield "", first_items(value, MOST_ITEMS)
+        yield "", first_items(value, limits.MOST_SEARCHED_ITEMS)
         return
     fields: dict[Any, Any] = {}
     if is_a(value, dict):
-        fields = dict(first_pairs(value, MOST_ITEMS))
+        fields = dict(first_pairs(value, limits.MOST_SEARCHED_ITEMS))
     elif is_own_object(value):
         fields = fields_of(value)
-    for key, items in list(fields.items())[:MOST_ITEMS]:
+    for key, items in list(fields.items())[: limits.MOST_SEARCHED_ITEMS]:
         if isinstance(key, str) and type(items) is list:
-            yield key, items[:MOST_ITEMS]
+            yield key, items[: limits.MOST_SEARCHED_ITEMS]
 
 
 def _append(draft: Draft, name: str, attribute: str) -> ast.Call | None:
@@ -157,7 +156,7 @@ def _what_stays(analysis: RunAnalysis, results: list[Any]) -> str:
 
 def _is_evaluating(analysis: RunAnalysis) -> bool:
     """Whether a model of the program is in evaluation mode."""
-    values = list(analysis.variables.values())[:MOST_VARIABLES]
+    values = list(analysis.variables.values())[: limits.MOST_SEARCHED_VARIABLES]
     return any(isinstance(v, nn.Module) and v.__dict__.get("training") is False for v in values)
 
 

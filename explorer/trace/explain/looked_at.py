@@ -9,14 +9,13 @@ from dataclasses import replace
 
 import torch
 
+from explorer import limits
 from explorer.program.draft import called_name
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.records import Answer
 
 #: Functions that show their arguments, or compare them.
 _SHOWS = {"print", "display", "pprint", "allclose", "equal", "isclose", "gradcheck", "assert_close"}
-#: Most syntax nodes in which names are looked for.
-_MOST_NODES = 20_000
 
 
 def mark_looked_at(answer: Answer, names: frozenset[str]) -> Answer:
@@ -49,7 +48,7 @@ def _names_shown(tree: ast.Module) -> Iterator[str]:
     """The names in what is printed, compared, asserted, or stands alone on a line: of `w.grad`
     both `w.grad` and `w`."""
     waiting: list[ast.AST] = [tree]
-    for _ in range(_MOST_NODES):
+    for _ in range(limits.MOST_SEARCHED_TREE):
         if not waiting:
             return
         node = waiting.pop()

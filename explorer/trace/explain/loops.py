@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from explorer import limits
 from explorer.program.draft import Draft, called_name
 
 Loop = ast.For | ast.While
-#: Most functions that are followed from a line to the loop that calls them.
-MOST_CALLS = 4
 
 
 def loops_around(draft: Draft, line: int | None, depth: int = 0) -> list[Loop]:
     """The loops that run this line, the outermost first; of a line in a function, also those that
     call it."""
     statement = draft.statement(line)
-    if statement is None or depth > MOST_CALLS:
+    if statement is None or depth > limits.MOST_CALLS_TO_LOOP:
         return []
     around = draft.path_to(statement)
     functions = [node for node in around if isinstance(node, ast.FunctionDef)]

@@ -30,7 +30,7 @@ from explorer.trace.recording.torchviz_graph import leaves_of
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names
 
-#: Most leaves that an answer names.
+#: Leaves that an answer names: its sentence stays short.
 MOST_NAMES = 3
 #: The message for the backward of a plain number.
 NO_TENSOR = re.compile(r"\b(float|int)'?( object)? has no attribute '?backward")

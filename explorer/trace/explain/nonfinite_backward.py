@@ -41,7 +41,7 @@ from explorer.trace.recording.torchviz_graph import leaf_of
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names, shortened
 
-#: Most origins that one change removes.
+#: Origins that one change removes: nobody would read a longer one.
 MOST_ORIGINS = 6
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer import limits
 from explorer.trace.explain.expressions import operations_for
 from explorer.trace.explain.nonfinite_causes import forward_cause, largest_of
 from explorer.trace.explain.nonfinite_values import (
@@ -18,15 +19,13 @@ from explorer.trace.recording.tensor_registry import LiveTensor
 MASKS = frozenset(
     ["masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__", "triu"]
 )
-#: Steps of a walk to an origin.
-MOST_STEPS = 500
 
 
 def walk_back(root: LiveTensor, analysis: RunAnalysis) -> LiveTensor:
     """The first value behind `root` that is not finite: NaN is followed to what is NaN, and then,
     as infinity, to what is infinite, but not to what a mask made infinite on purpose."""
     current = root
-    for _ in range(MOST_STEPS):
+    for _ in range(limits.MOST_ORIGIN_STEPS):
         inputs = inputs_of(current, analysis)
         bad = [i for i in inputs if has_nan(i.captured)]
         bad = bad or [i for i in inputs if is_nonfinite(i.captured) and not _is_mask(i, analysis)]
@@ -38,7 +37,7 @@ def walk_back(root: LiveTensor, analysis: RunAnalysis) -> LiveTensor:
 
 def _is_mask(live: LiveTensor, analysis: RunAnalysis) -> bool:
     """Whether its infinities are there on purpose: put in by a mask, or written as a number."""
-    for _ in range(MOST_STEPS):
+    for _ in range(limits.MOST_ORIGIN_STEPS):
         inputs = inputs_of(live, analysis)
         operation = live.operation
         if not operation:

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from explorer import limits
 from explorer.trace.explain.expressions import name_in_text
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.recording.capture import CapturedValues, to_numpy
@@ -17,9 +18,7 @@ from explorer.trace.recording.torchviz_graph import leaf_of
 from explorer.trace.records import Summary
 from explorer.trace.text import join_names, number, shortened
 
-#: Elements of a large tensor that are looked at.
-MOST_ELEMENTS = 1 << 20
-#: Names in one sentence.
+#: Names in one sentence, which stays short.
 MOST_NAMES = 5
 
 
@@ -45,7 +44,7 @@ def values_of(live: LiveTensor) -> np.ndarray | None:
     if isinstance(array, Summary):
         tensor = live.tensor
         unchanged = not tensor.is_inference() and tensor._version == live.version
-        is_readable = unchanged and tensor.numel() <= MOST_ELEMENTS
+        is_readable = unchanged and tensor.numel() <= limits.MOST_SEARCHED_ELEMENTS
         array = to_numpy(tensor) if is_readable else None
     return array if isinstance(array, np.ndarray) and array.dtype.kind in "fiub" else None
 

@@ -20,7 +20,7 @@ from explorer.trace.recording.events import OptimizerUse
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names, number
 
-#: Most parameters of which each gets an answer of its own.
+#: Parameters of which each gets an answer of its own: more would hide the other answers.
 MOST_MOVED = 3
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from explorer import limits
 from explorer.trace.records import SYMPTOMS, Answer
 
-#: Most answers one run gives.
-MOST_ANSWERS = 12
 #: By kind of a symptom: the kinds that bring it about. An answer about one of these explains it.
 CAUSES = {
     "none": {"error", "none"},
@@ -28,7 +27,7 @@ def arrange(answers: Iterable[Answer]) -> tuple[Answer, ...]:
             shown.append(answer)
         elif answer.noticed:
             shown[cause] = replace(shown[cause], noticed=True)
-    return tuple(sorted(shown, key=_rank)[:MOST_ANSWERS])
+    return tuple(sorted(shown, key=_rank)[: limits.MOST_ANSWERS])
 
 
 def causes_first(answers: Iterable[Answer]) -> list[Answer]:

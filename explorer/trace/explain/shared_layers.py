@@ -10,12 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.recording.objects import named_modules, named_parameters
 from explorer.trace.records import Answer, Symptom
-
-#: Most variables that are looked at.
-MOST_VARIABLES = 200
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
@@ -57,7 +55,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _repeated(analysis: RunAnalysis) -> tuple[str, Any, int]:
     """The variable in which the same layer or parameter stands several times, and how often."""
-    for name, value in list(analysis.variables.items())[:MOST_VARIABLES]:
+    for name, value in list(analysis.variables.items())[: limits.MOST_SEARCHED_VARIABLES]:
         for items in _collections(value):
             counts = Counter(map(id, items))
             for item in items:

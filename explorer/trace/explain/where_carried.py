@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.program.draft import Draft
 from explorer.trace.explain.carried_repairs import Carried, appends
 from explorer.trace.explain.earlier_graph import EarlierGraph, Entry
@@ -24,8 +25,6 @@ from explorer.trace.recording.objects import fields_of, is_own_object, join_path
 
 #: Operations that take the mean of a total, or scale it.
 SCALING = frozenset(["AddBackward0", "DivBackward0", "MulBackward0", "MeanBackward0"])
-#: Most variables and items of a list that are looked through.
-MOST_VARIABLES, MOST_ITEMS = 200, 200
 
 
 def carried_values(earlier: EarlierGraph, draft: Draft, loop: Loop) -> list[Carried]:
@@ -94,7 +93,7 @@ def _kept_as(
 
 def _kept_in_list(earlier: EarlierGraph, entry: Entry, draft: Draft) -> tuple[str, str] | None:
     """A list that contains the tensor."""
-    for name, value in list(earlier.analysis.variables.items())[:MOST_VARIABLES]:
+    for name, value in list(earlier.analysis.variables.items())[: limits.MOST_SEARCHED_VARIABLES]:
         if _holds(value, entry.node) and appends(draft, name):
             return name, "items"
     return None
@@ -150,7 +149,7 @@ def _holds(value: Any, node: Any) -> bool:
     """Whether a list contains the result of a node."""
     return type(value).__name__ in ("list", "deque") and any(
         isinstance(item, torch.Tensor) and item.requires_grad and _node(item) is node
-        for item in list(value)[:MOST_ITEMS]
+        for item in list(value)[: limits.MOST_SEARCHED_ITEMS]
     )
 
 
@@ -164,7 +163,7 @@ def _node(tensor: torch.Tensor) -> Any:
 def _owner(attribute: str, variables: Mapping[str, Any]) -> tuple[str, str]:
     """The variable whose object has a tensor, or several, in this attribute ("net"); and whether
     that is a "tensor", a "tuple" or a "list"."""
-    for name, value in list(variables.items())[:MOST_VARIABLES]:
+    for name, value in list(variables.items())[: limits.MOST_SEARCHED_VARIABLES]:
         parts = named_modules(value) if isinstance(value, nn.Module) else [("", value)]
         for path, part in parts:
             if not is_own_object(part):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from explorer import limits
 from explorer.trace.explain.cures import with_cures
 from explorer.trace.explain.in_place import unseen_writes
 from explorer.trace.explain.nonfinite_backward import owners_of
@@ -35,8 +36,6 @@ SQUASHING = {
 }
 #: A chain is weak when at least this many factors multiply to less than that.
 FEWEST, WEAK = 3, 1e-3
-#: Leaves of one pass that are looked at.
-MOST_LEAVES = 40
 #: With so many places at which gradients of one leaf become 0, none is shown.
 MOST_STOPS = 5
 #: A gradient this much smaller than the one before is 0, up to rounding.
@@ -85,7 +84,8 @@ def paths_to_leaves(raw_pass: RawPass) -> Iterator[Path]:
             if source is not None:
                 users.setdefault(source, []).append(node)
     step_at = {raw_pass.functions[step.function]: step for step in raw_pass.steps}
-    for node in [n for n in raw_pass.functions if leaf_of(n) is not None][:MOST_LEAVES]:
+    leaves = [node for node in raw_pass.functions if leaf_of(node) is not None]
+    for node in leaves[: limits.MOST_SEARCHED_LEAVES]:
         above = {node}
         waiting = [node]
         while waiting:

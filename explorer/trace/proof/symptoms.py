@@ -24,7 +24,7 @@ from explorer.trace.records import (
 )
 from explorer.trace.text import array_lines, join_names, number, shortened
 
-#: Most tensors whose new values are shown.
+#: Tensors whose new values a sentence shows: more are not read.
 MOST_SHOWN = 3
 #: Longest text of values in a sentence.
 MAX_VALUES = 120

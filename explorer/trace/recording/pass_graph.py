@@ -24,8 +24,6 @@ from explorer.trace.recording.torchviz_graph import DrawnNode, leaf_of
 from explorer.trace.records import Edge, Node, TensorRecord
 from explorer.trace.text import array_lines, shape_text, shortened
 
-#: A graph with more nodes than this is drawn folded.
-MAX_NODES = 300
 #: Longest name, and longest line of numbers, in a label.
 MAX_NAME, MAX_LINE = 40, 34
 

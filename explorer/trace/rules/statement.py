@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from explorer import limits
 from explorer.program.parsing import FILE
 from explorer.trace.records import Array, Flow, Plain, Summary
 from explorer.trace.rules import complex_numbers
@@ -24,8 +25,6 @@ _LOG = logging.getLogger(__name__)
 #: Said of a node for which no short rule is kept here.
 UNKNOWN = "This operation has no short rule; torch's documentation describes it."
 
-#: The most inputs of an operation whose rules are written out: torch.cat may have thousands.
-MOST_INPUTS = 12
 
 #: Arrays with more rows, columns or elements than this are named, not written out.
 ROWS, COLUMNS, ELEMENTS = 3, 4, 6
@@ -77,7 +76,7 @@ def _state(
     if all(flow.grad is None for flow in flows):
         words.append("No gradient is passed on.")
     inputs = applied(rule, name, grads_in, flows, saved)
-    for values, part, flow in inputs[:MOST_INPUTS]:
+    for values, part, flow in inputs[: limits.MOST_STATED_INPUTS]:
         try:
             formula, number, axes = _line(rule, values, part, flow.grad)
         except NotStated:
@@ -86,7 +85,7 @@ def _state(
         numbers.append(number)
         if axes:
             words.append(_summed(part.letter, axes))
-    if len(inputs) > MOST_INPUTS:
+    if len(inputs) > limits.MOST_STATED_INPUTS:
         words.append("The other inputs follow the same rule.")
     return Statement(_aligned(formulas), _aligned(numbers), " ".join(dict.fromkeys(words)))
 

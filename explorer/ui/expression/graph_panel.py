@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import limits
-from explorer.trace import MAX_NODES, BackwardPass, Node, Trace, to_plain
+from explorer.trace import BackwardPass, Node, Trace, to_plain
 from explorer.trace.script import script
 from explorer.trace.text import digest
 from explorer.ui.expression import iterations
@@ -187,7 +187,7 @@ def _kept_graph(name: str, trace: Trace, shown: BackwardPass, *, saved: bool) ->
 def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
     """The graph and its blocks, as the browser kept them."""
     name, blocks = kept
-    return str(name), frozenset(map(str, blocks[:MAX_NODES]))
+    return str(name), frozenset(map(str, blocks[: limits.MAX_NODES]))
 
 
 # By the trace itself, not by what it says: a program may forge its answer.
@@ -211,8 +211,8 @@ def _unfold_buttons(name: str, drawn: DrawnPass, chosen: Node | None) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
-            f'<div class="ax-note">More than {MAX_NODES} nodes: each line of the program is one '
-            "block. Click a block to expand it.</div>",
+            f'<div class="ax-note">More than {limits.MAX_NODES} nodes: each line of the program is '
+            "one block. Click a block to expand it.</div>",
             width="stretch",
         )
         if chosen is not None and chosen.kind == "block":

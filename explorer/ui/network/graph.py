@@ -8,11 +8,12 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.networks import COLOURS, Report, fold, folded_dot
 from explorer.networks.graphs import CLASSES, FoldedGraph, FoldedNode, FullGraph
 from explorer.networks.records import Structure
 from explorer.networks.settings import Settings
-from explorer.trace import MAX_NODES, Node, dot_text
+from explorer.trace import Node, dot_text
 from explorer.trace.text import number
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown, pick
@@ -31,8 +32,6 @@ _NONE = "none"
 _NODE = "network-node"
 #: A graph opens with at least this many modules, if it has them.
 _MIN_MODULES = 5
-#: What is repeated more often, as a cell in each time step, is not unfolded before it is clicked.
-_MOST_REPEATS = 30
 #: What a graph can be coloured by, and the glossary's term for it.
 _TERMS = {"gradient norm": "norm", "MACs": "macs", "parameters": "parameter"}
 
@@ -65,7 +64,7 @@ def choose_graph(report: Report) -> GraphChoice | None:
     head = st.container(horizontal=True, vertical_alignment="center", gap="small")
     every_node = False
     with head:
-        if len(structure.operations) <= MAX_NODES:
+        if len(structure.operations) <= limits.MAX_NODES:
             every_node = (
                 choice(
                     "Graph",
@@ -226,7 +225,9 @@ def first_unfolded(structure: Structure) -> frozenset[str]:
         closed = [
             n
             for n in folded.nodes
-            if n.unfolds and n.count <= _MOST_REPEATS and (n.kind == "repeat" or n.id in blocks)
+            if n.unfolds
+            and n.count <= limits.MOST_REPEATS
+            and (n.kind == "repeat" or n.id in blocks)
         ]
         if not closed:
             return unfolded

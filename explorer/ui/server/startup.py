@@ -19,14 +19,12 @@ import streamlit as st
 import torch
 from streamlit import runtime
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.ui.server.memory import is_page_running, watch_memory
 from explorer.ui.server.serving import is_local
 
 #: Seconds after which the sandbox tests itself: the first readers have their answers by then.
 SELF_TEST_DELAY = 10.0
-#: The longest time in seconds that other work waits for the first answer.
-_FIRST_ANSWER = 30.0
 #: Imported when a network is built or stepped for the first time: each takes more than a second.
 _SLOW = ("torch._dynamo", "explorer.torchvision_guard")
 
@@ -136,7 +134,7 @@ def _finish_when_idle() -> None:
 
     A page's run refers to its reader's session, and what is frozen is never freed.
     """
-    until = time.monotonic() + _FIRST_ANSWER
+    until = time.monotonic() + limits.FIRST_ANSWER_SECONDS
     while not sandbox.is_ready() and time.monotonic() < until:
         time.sleep(0.25)
     time.sleep(1.0)

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import limits
-from explorer.trace import MAX_NODES, Node
+from explorer.trace import Node
 from explorer.trace.colours import RGB
 from explorer.ui.server.shared_cache import shared
 from explorer.ui.widgets.basics import download_entry, renderer, while_drawn
@@ -61,11 +61,11 @@ def mount_graph(
     """
     if head is not None:
         with head:
-            listed = nodes[:MAX_NODES]
+            listed = nodes[: limits.MAX_NODES]
             _list(listed, key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
-    if len(nodes) > MAX_NODES:
+    if len(nodes) > limits.MAX_NODES:
         st.info(
-            f"This graph has {len(nodes):,} nodes; up to {MAX_NODES} are drawn. "
+            f"This graph has {len(nodes):,} nodes; up to {limits.MAX_NODES} are drawn. "
             "The DOT file contains all of them."
         )
     else:
