@@ -44,7 +44,6 @@ def expect_chosen(tab: Any, name: str) -> None:
     expect(tab.locator("tr.selected td.name")).to_have_text(name)
 
 
-@pytest.mark.fast
 def test_opens_on_an_example_that_has_run(tab: Any, app: str) -> None:
     open_page(tab, app)
     row = tab.locator("tr[data-id]").filter(has=tab.locator("td.name:text-is('x')"))
@@ -62,7 +61,6 @@ def test_type_run_and_see_the_names(tab: Any, app: str) -> None:
     expect(tab).to_have_url(re.compile("weight"))
 
 
-@pytest.mark.fast
 def test_a_click_marks_node_row_and_line(tab: Any, app: str) -> None:
     open_page(tab, app)
     node_of(tab, "z").click()

@@ -118,7 +118,6 @@ def test_there_are_twenty_networks():
     assert len(NETWORKS) == 20
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", SMALL)
 def test_the_peak_of_small_networks_is_what_torch_reports(name, mode):

@@ -64,7 +64,6 @@ def star() -> tuple[torch.nn.Module, torch.Tensor]:
     return build("shapes_net"), BACKBONE.prepare(image).tensor
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("title", LOOKS)
 def test_every_look_draws_with_words_for_every_picture(title: str) -> None:
     at = look_at(title)

@@ -13,8 +13,6 @@ from explorer.ui.network.table import to_size
 from tests.pages.test_network import PAGE, fine, preset, view
 from tests.pages.test_pages import component, html_of, opened
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture
 def memory() -> Any:

@@ -8,8 +8,6 @@ import torch
 from tests.program.compare import ours, plain, same
 from tests.programs import programs
 
-pytestmark = pytest.mark.fast
-
 PROGRAMS = programs(Path(__file__).with_name("programs") / "optimizers.py")
 
 OPTIMIZERS = {

@@ -8,8 +8,6 @@ from explorer.sandbox.messages import LIMITS, fits
 from explorer.trace import to_plain
 from explorer.trace.examples import EXAMPLES
 
-pytestmark = pytest.mark.fast
-
 MEMORY = LIMITS["run"].memory
 #: Each takes more than the limit when parsed, some of them ten times as much. Made where they
 #: are tested: every process collects the tests.

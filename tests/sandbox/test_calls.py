@@ -122,6 +122,7 @@ def test_eight_hogs_do_not_hold_up_a_ninth_reader(forking: Sandbox) -> None:
     assert done <= 4
 
 
+@pytest.mark.parametrize("sandbox", ["forking", thorough("portable")], indirect=True)
 def test_no_state_is_kept_between_runs(sandbox: Sandbox) -> None:
     first = sandbox.call("random", None)
     assert sandbox.call("random", None) == first

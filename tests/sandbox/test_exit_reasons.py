@@ -5,7 +5,7 @@ import pytest
 from explorer import limits
 from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox import Sandbox
-from tests.marks import sample
+from tests.marks import sample, thorough
 
 #: Job -> part of its error message, the line it must name.
 ENDS = {
@@ -53,6 +53,7 @@ def test_memory(forking: Sandbox) -> None:
     assert forking.call("double", [1, 2]) == [2, 4]
 
 
+@pytest.mark.parametrize("sandbox", ["forking", thorough("portable")], indirect=True)
 def test_an_answer_too_large(sandbox: Sandbox) -> None:
     assert "too large" in _error(sandbox, "large", limits.MESSAGE, timeout=30).message
     assert len(sandbox.call("large", 2**22, timeout=30)) == 2**22
