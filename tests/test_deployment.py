@@ -114,6 +114,7 @@ def test_every_setting_exists(file: str) -> None:
             assert name in VARIABLES, name
 
 
+@pytest.mark.thorough
 def test_the_health_check_fails_without_an_app(public: str) -> None:
     def status(port: int) -> int:
         environment = os.environ | image_environment() | {"STREAMLIT_SERVER_PORT": str(port)}
@@ -130,6 +131,7 @@ def test_the_health_check_fails_without_an_app(public: str) -> None:
         assert status(unused.getsockname()[1]) != 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("host", "origin", "answer"),
     [

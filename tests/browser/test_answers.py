@@ -63,6 +63,7 @@ def test_apply_marks_what_it_changes_and_runs_it(tab: Any, app: str) -> None:
     assert marked(tab, "added") == []
 
 
+@pytest.mark.thorough
 def test_one_key_undoes_a_change_of_several_lines(tab: Any, app: str) -> None:
     area = open_program(tab, app, LOOP)
     tab.locator("button[data-fix]").first.click()

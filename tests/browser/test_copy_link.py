@@ -49,6 +49,7 @@ def test_without_a_clipboard_the_link_is_selected(tab: Any, app: str) -> None:
     expect(field).to_be_hidden()
 
 
+@pytest.mark.thorough
 def test_what_the_link_does_not_hold_is_said(tab: Any, app: str) -> None:
     tab.goto(f"{app}/feature_maps")
     image = (

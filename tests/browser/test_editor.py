@@ -96,6 +96,7 @@ def test_keys_indent_pair_and_comment_and_are_undone_after_a_run(tab: Any, app: 
     assert area.input_value() == before
 
 
+@pytest.mark.thorough
 def test_the_colours_scroll_with_the_text_where_scrollbars_take_room(
     chromium: Any, app: str
 ) -> None:
@@ -181,6 +182,7 @@ def test_what_the_page_writes_is_undone(tab: Any, app: str) -> None:
     assert area.evaluate(shown).startswith("set")
 
 
+@pytest.mark.thorough
 def test_numbers_are_dragged(tab: Any, app: str) -> None:
     area = open_editor(tab, app)
     tab.evaluate("""

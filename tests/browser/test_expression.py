@@ -243,6 +243,7 @@ def test_the_glossary_stays_open_while_the_walk_plays(tab: Any, app: str) -> Non
     expect(asked).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_a_line_number_picks_what_the_line_made(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.locator("textarea").click(position={"x": 15, "y": 8 + 3 * 20 + 10})

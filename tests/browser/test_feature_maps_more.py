@@ -20,6 +20,7 @@ pytestmark = pytest.mark.browser
 QUERY = "?picture=Drawn%3A+star&network=Shapes+network&view=More&look=Change+the+image"
 
 
+@pytest.mark.thorough
 def test_the_image_follows_the_slider_and_a_layer_is_chosen_in_a_chart(tab: Any, app: str) -> None:
     tab.goto(f"{app}/feature_maps{QUERY}")
     slider = tab.get_by_label("Turn", exact=True)

@@ -107,6 +107,7 @@ def test_hovering_marks_node_row_and_line(tab: Any, app: str) -> None:
     expect(tab.locator("tr.hovered td.name")).to_have_text(["y**2", "z"])
 
 
+@pytest.mark.thorough
 def test_numbers_are_painted_and_a_leaf_is_pulled(tab: Any, app: str) -> None:
     open_program(tab, app, LEAF)
     tab.evaluate(LISTEN)

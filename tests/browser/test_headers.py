@@ -94,6 +94,7 @@ def test_the_headers_block_nothing_that_the_pages_need(proxied: Any, app: str) -
         assert violations(proxied) == [], path
 
 
+@pytest.mark.thorough
 def test_the_browser_may_lay_out_a_graph(proxied: Any, app: str) -> None:
     """Where `dot` is missing Graphviz runs in the browser, as WebAssembly."""
     open_page(proxied, app, "")

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
+from tests.marks import thorough
+
 pytestmark = pytest.mark.browser
 
 
@@ -35,7 +37,7 @@ def test_an_expression_is_typed_dragged_and_taken_along(tab: Any, app: str) -> N
     expect(tab.locator(".st-key-graph g.node.leaf").filter(has_text="grad 28")).to_be_visible()
 
 
-@pytest.mark.parametrize("text", ["sin(x*y) + x**2", "(w*x + b - y)**2"])
+@pytest.mark.parametrize("text", ["sin(x*y) + x**2", thorough("(w*x + b - y)**2")])
 def test_the_result_is_seen(tab: Any, app: str, text: str) -> None:
     tab.goto(f"{app}/?{urlencode({'box': text})}")
     graph = tab.locator(".st-key-home-graph")

@@ -195,7 +195,7 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
         thorough("expression", "Examples", 2),
         ("network", "Network", 2),
         thorough("optimizer", "Problem", 2),
-        ("feature_maps", "uploadUpload", 2),
+        thorough("feature_maps", "uploadUpload", 2),
     ],
 )
 def test_the_first_control_is_near(tab: Any, app: str, page: str, control: str, most: int) -> None:

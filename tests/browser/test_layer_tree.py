@@ -112,6 +112,7 @@ def test_filter_by_name_and_by_type(tab: Any, app: str) -> None:
     expect(tab.locator(".st-key-layers .counted")).to_have_text("0 of 77 rows")
 
 
+@pytest.mark.thorough
 def test_the_chart_tells_values_and_selects(tab: Any, app: str, norms: dict[str, float]) -> None:
     open_page(tab, app, "?preset=resnet18")
     box = tab.locator(".st-key-norm-chart svg.marks").bounding_box()

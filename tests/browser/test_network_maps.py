@@ -31,6 +31,7 @@ def test_the_pointer_reads_all_heads(tab: Any, app: str) -> None:
     expect(maps.nth(3).locator(".reading")).to_have_text("masked")
 
 
+@pytest.mark.thorough
 def test_the_curves_follow_the_slider(tab: Any, app: str) -> None:
     open_page(tab, app, "?preset=RNN&part=Time+steps")
     slider = tab.locator(".gain input")

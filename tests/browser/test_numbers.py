@@ -110,6 +110,7 @@ def test_a_box_shows_all_digits_while_it_is_edited(tab: Any, app: str, width: in
     assert "in.w=123456789.125" in tab.url
 
 
+@pytest.mark.thorough
 def test_a_number_that_is_half_typed_stays(tab: Any, app: str) -> None:
     open_inputs(tab, f"{app}/expression", LINEAR, EXTREME)
     box = tab.get_by_label("x", exact=True)

@@ -139,6 +139,7 @@ def test_a_file_that_is_too_large_is_not_read(page: Any, tmp_path: Path) -> None
     )
 
 
+@pytest.mark.thorough
 def test_a_program_that_is_too_long_for_a_link_is_left_out_of_it(page: Any) -> None:
     """A server answers an address that is too long with an error: a reload would lose the page."""
     text = (

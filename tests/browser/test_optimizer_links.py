@@ -64,7 +64,8 @@ def test_back_leads_to_the_run_where_the_page_was_left_slowly(tab: Any, app: str
     assert tab.url == address
 
 
-@pytest.mark.parametrize("is_first", [True, thorough(False)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("is_first", [True, False])
 def test_what_is_asked_on_the_way_to_another_page(tab: Any, app: str, is_first: bool) -> None:
     """A frame of a drag that is sent with the click on the other page's link, or a moment later."""
     tab.goto(f"{app}/optimizer?problem=Ill-conditioned+quadratic")

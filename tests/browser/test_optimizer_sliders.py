@@ -123,6 +123,7 @@ def test_a_verdict_is_cleared_with_what_it_was_of(sliders: Sliders) -> None:
     expect(tab.locator(".sliders .mark:visible")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_numbers_are_typed_and_wrong_ones_answered(sliders: Sliders) -> None:
     tab, lr = sliders.tab, sliders.field("lr")
     lr.fill("2e-1x")
@@ -144,6 +145,7 @@ def test_numbers_are_typed_and_wrong_ones_answered(sliders: Sliders) -> None:
     expect(lr).to_have_value("50")
 
 
+@pytest.mark.thorough
 def test_numbers_that_arrive_leave_what_is_being_typed(sliders: Sliders) -> None:
     tab = sliders.tab
     expect(sliders.regime).to_have_text("converges")
@@ -162,6 +164,7 @@ def test_numbers_that_arrive_leave_what_is_being_typed(sliders: Sliders) -> None
     expect(lr).to_have_value("0.21")
 
 
+@pytest.mark.thorough
 def test_keys_move_a_slider_and_a_pause_keeps_its_number(sliders: Sliders) -> None:
     momentum = sliders.of("momentum")
     momentum.focus()

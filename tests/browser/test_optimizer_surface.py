@@ -71,6 +71,7 @@ def test_the_point_is_dragged_and_a_run_begins_there(tab: Any, app: str) -> None
     expect(surface.locator(".reading")).not_to_contain_text(where)
 
 
+@pytest.mark.thorough
 def test_a_click_puts_the_point_there_and_escape_takes_it_back(tab: Any, app: str) -> None:
     surface = open_surface(tab, app, problem="Ill-conditioned quadratic")
     start = read(surface)
@@ -85,6 +86,7 @@ def test_a_click_puts_the_point_there_and_escape_takes_it_back(tab: Any, app: st
     expect(said(tab)).to_contain_text("The run starts here")
 
 
+@pytest.mark.thorough
 def test_a_tap_moves_the_point_in_one_moment(tab: Any, app: str) -> None:
     """The move and the press are told at once; both are heard, each time."""
     surface = open_surface(tab, app, problem="Ill-conditioned quadratic")

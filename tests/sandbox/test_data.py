@@ -28,6 +28,7 @@ def test_a_file_comes_back_as_it_was(forking: Sandbox, size: int) -> None:
     assert answer == (size, data)
 
 
+@pytest.mark.thorough
 def test_a_large_file_takes_a_moment(forking: Sandbox) -> None:
     data = made(MEGABYTES * 2**20)
     forking.call("double", 1)

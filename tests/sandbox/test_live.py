@@ -24,6 +24,7 @@ from explorer.sandbox.messages import LIMITS, Task, limits_of
 from explorer.sandbox.server import Request, RunningRequest, Server
 from explorer.trace.examples import EXAMPLES
 from explorer.training import Child, ProgramProblem, TrainingSession
+from tests.marks import thorough
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_forged_frames import PRELUDE
@@ -52,6 +53,7 @@ def begin(box: Sandbox, reader: str) -> Any:
 # -- the child that stays ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("sandbox", ["forking", thorough("portable")], indirect=True)
 def test_one_child_performs_one_request_after_the_other(sandbox: Sandbox) -> None:
     call = begin(sandbox, "a")
     first, *others = pids(call, 4)

@@ -11,6 +11,7 @@ import pytest
 
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
+from tests.marks import thorough
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_server_life import _pid, _zygote
@@ -71,7 +72,7 @@ def test_a_child_contains_only_its_own_request(forking: Sandbox) -> None:
     assert present == [[True, False, False], [False, False, False], [True, True, True]]
 
 
-@pytest.mark.parametrize("fork", [True, False])
+@pytest.mark.parametrize("fork", [True, thorough(False)])
 def test_a_child_contains_nothing_of_the_app_or_an_earlier_job(
     fork: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ async def _run_two_programs(server: Server) -> list[int]:
     return family(server.pid)
 
 
+@pytest.mark.thorough
 def test_a_signal_ends_the_app_and_its_programs(tmp_path: Path) -> None:
     with (
         serving(tmp_path / "log", EXPLORER_SECONDS="60") as server,
