@@ -52,7 +52,8 @@ FLAGS = [
 LONGEST = (
     "tests/browser/",
     "tests/docs/test_extending.py",
-    "tests/hostile/test_corpus.py",
+    "tests/pages/",
+    "tests/hostile/",
     "tests/training/test_undo.py",
     "tests/trace/test_script.py",
     "tests/training/test_against_torch.py",
@@ -68,9 +69,9 @@ LONGEST = (
 #: More processes than processors: some tests wait for a child's time limit or for a browser. Few
 #: fast ones do.
 EXTRA_PROCESSES = 1
-#: Folders whose tests run in one process each. They share an app, its sandbox and a browser, or a
-#: server of hostile programs, which take as long to start as ten tests.
-TOGETHER = ("tests/browser/", "tests/hostile/")
+#: Folders whose tests run in one process each. They share an app, its sandbox and a browser, the
+#: imports and sandbox of pages, or a server of hostile programs: as long as ten tests each.
+TOGETHER = ("tests/browser/", "tests/pages/", "tests/hostile/")
 _START = datetime.now()
 #: Up to this many files run in the process that collects them: others take seconds to start.
 FEW_FILES = 2
