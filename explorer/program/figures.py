@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -105,6 +105,12 @@ class Figures:
         return self.so_far()
 
 
+class Drawing(Running, Protocol):
+    """A program that runs and may draw."""
+
+    figures: Figures
+
+
 def draws_figures(source: str) -> bool:
     """Whether the text of a program may draw figures."""
     return any(word in source for word in _DRAWS)
@@ -184,14 +190,14 @@ def _text(text: Any) -> str:
 
 
 @while_running
-def _show(program: Running, show: Callable[..., Any], /, *_: Any, **__: Any) -> None:
+def _show(program: Drawing, show: Callable[..., Any], /, *_: Any, **__: Any) -> None:
     """`plt.show()`: nobody is there to close a window."""
     program.figures.show_all(program.line, program.written)
 
 
 @while_running
 def _show_one(
-    program: Running, show: Callable[..., Any], /, figure: Any, *_: Any, **__: Any
+    program: Drawing, show: Callable[..., Any], /, figure: Any, *_: Any, **__: Any
 ) -> None:
     """`figure.show()`"""
     program.figures.take(figure, program.line, program.written)
@@ -199,7 +205,13 @@ def _show_one(
 
 @while_running
 def _save(
-    program: Running, save: Callable[..., Any], /, figure: Any, file: Any, *args: Any, **kwargs: Any
+    program: Drawing,
+    save: Callable[..., Any],
+    /,
+    figure: Any,
+    file: Any,
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
     """`figure.savefig(file)`"""
     result = save(figure, file, *args, **kwargs)
@@ -210,7 +222,12 @@ def _save(
 
 @while_running
 def _make(
-    program: Running, initialise: Callable[..., Any], /, figure: Any, *args: Any, **kwargs: Any
+    program: Drawing,
+    initialise: Callable[..., Any],
+    /,
+    figure: Any,
+    *args: Any,
+    **kwargs: Any,
 ) -> None:
     """`Figure.__init__`"""
     initialise(figure, *args, **kwargs)
@@ -236,7 +253,7 @@ def figure_patches() -> Iterator[Patch]:
 
 
 @while_running
-def _display(program: Running, display: Callable[..., Any], /, *values: Any, **_: Any) -> None:
+def _display(program: Drawing, display: Callable[..., Any], /, *values: Any, **_: Any) -> None:
     """`IPython.display.display(value, …)`"""
     for value in values:
         if type(value).__module__ == "matplotlib.figure":
@@ -246,13 +263,13 @@ def _display(program: Running, display: Callable[..., Any], /, *values: Any, **_
 
 
 @while_running
-def _ignored(program: Running, function: Callable[..., Any], /, *_: Any, **__: Any) -> None:
+def _ignored(program: Drawing, function: Callable[..., Any], /, *_: Any, **__: Any) -> None:
     """A function that does nothing here."""
 
 
 @while_running
 def _silent(
-    program: Running, initialise: Callable[..., Any], /, self: Any, *args: Any, **kwargs: Any
+    program: Drawing, initialise: Callable[..., Any], /, self: Any, *args: Any, **kwargs: Any
 ) -> None:
     """`tqdm.__init__`: progress bars are not shown."""
     kwargs.setdefault("file", io.StringIO())

@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from explorer import limits
-
-if TYPE_CHECKING:
-    from explorer.program.figures import Figures
 
 
 class Notices:
@@ -64,7 +61,6 @@ class Running(Protocol):
 
     line: int
     notices: Notices
-    figures: Figures
     #: The calls that are being reported, each by its name and the id of its receiver.
     calling: set[tuple[str, int]]
     watches_apply: bool

@@ -8,6 +8,7 @@ run, `look_ahead` of a session where it would go.
 
 from explorer.training.child import Child
 from explorer.training.compare import Follower, RunSetting
+from explorer.training.curvature import Curvature
 from explorer.training.derivation import DerivationLine, Update
 from explorer.training.landscape import Surface, loss_surface
 from explorer.training.lookahead import Ahead
@@ -29,7 +30,7 @@ from explorer.training.problem import (
 )
 from explorer.training.program import ProgramProblem
 from explorer.training.session import TrainingSession
-from explorer.training.stability import Curvature, Stability
+from explorer.training.stability import Stability, find_stability
 from explorer.training.views import ParameterView, Point, PressEvent, View
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "TrainingSession",
     "Update",
     "View",
+    "find_stability",
     "loss_surface",
     "random_stream",
     "through_element",

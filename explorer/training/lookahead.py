@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ from torch import Tensor
 from explorer import limits
 from explorer.program import ProgramError, ProgramRefused, ProgramStopped
 from explorer.training.batches import whole_problem
+from explorer.training.curvature import Curvature, measure_curvature
 from explorer.training.formatting import format_number, pluralize
 from explorer.training.history import Action, Settings, Snapshot, StepInput, Track, to_numpy
 from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
-from explorer.training.stability import Curvature, Stability, find_stability, measure_curvature
 from explorer.training.views import Point
 
 #: Iterations, unless another number is given.
@@ -59,11 +59,6 @@ class Ahead:
     hyper: dict[str, Any] = field(default_factory=dict)
     is_plain: bool = True
     curvature: Curvature | None = None
-
-    @cached_property
-    def stability(self) -> Stability:
-        """What becomes of the run, and the learning rate that would be too large for it."""
-        return find_stability(self)
 
 
 def look_ahead(

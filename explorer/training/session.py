@@ -14,6 +14,7 @@ from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.training.arguments import validate_count
 from explorer.training.child import Child, InChild
+from explorer.training.curvature import Curvature
 from explorer.training.derivation import Update
 from explorer.training.here import Here
 from explorer.training.history import (
@@ -37,7 +38,6 @@ from explorer.training.settings import (
     to_start,
     validate_change,
 )
-from explorer.training.stability import Curvature
 from explorer.training.views import (
     ParameterView,
     Point,

@@ -13,13 +13,13 @@ from torch import Tensor
 from explorer import limits
 from explorer.trace.validation import require, validate
 from explorer.training.clipping import CLIPPING, Clip
+from explorer.training.curvature import WHOLE, Curvature
 from explorer.training.derivation import Update
 from explorer.training.landscape import Surface
 from explorer.training.lookahead import Ahead
 from explorer.training.loop import ACTIONS
 from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.schedulers import SCHEDULERS
-from explorer.training.stability import WHOLE, Curvature
 from explorer.training.views import ParameterView, View
 
 #: The most items of a field of a view: a curve has one for each step.

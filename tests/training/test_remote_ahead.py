@@ -21,6 +21,7 @@ from explorer.training import (
     through_elements,
 )
 from explorer.training.replay import replay_ahead
+from explorer.training.stability import find_stability
 from tests.training.plain import ask
 
 pytestmark = pytest.mark.fast
@@ -79,8 +80,8 @@ def test_in_a_plane() -> None:
     assert ahead.path.shape == (5, 2)
     assert np.allclose(ahead.arrows["gradient"], 2 * point.values["w"])
     assert np.allclose(ahead.arrows["update"], -0.2 * point.values["w"])
-    assert ahead.stability.critical is None
-    assert session.look_ahead(curvature=1.0).stability.critical == pytest.approx(1.0)
+    assert find_stability(ahead).critical is None
+    assert find_stability(session.look_ahead(curvature=1.0)).critical == pytest.approx(1.0)
 
 
 def test_without_a_child_for_it() -> None:

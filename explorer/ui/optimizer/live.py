@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.program import ProgramRefused
-from explorer.training import Ahead, Point, Stability
+from explorer.training import Ahead, Point, Stability, find_stability
 from explorer.ui.optimizer import settings, sliders
 from explorer.ui.optimizer.surface import (
     DrawnSurface,
@@ -99,7 +99,7 @@ def answer(workspace: Workspace, event: Mapping[str, Any]) -> Frame:
         surface["at"] = [_number(v) for v in drawn.place([begin])[0]]
     # A setting changes no number before the next step.
     parameters = {} if start is None else _parameters(begin, ours)
-    stability, view = ours.stability, workspace.view
+    stability, view = find_stability(ours), workspace.view
     if view.track.trouble and start is None and not len(ours.losses):  # the run has ended
         stability = Stability(
             regime="diverges" if view.track.steps else "", sentence=view.track.trouble
