@@ -11,6 +11,7 @@ import pytest
 from explorer.ui.expression.panels import PANELS
 from tests.browser.forged_app import CANARY, HTML, MARKDOWN, TEXT
 from tests.conftest import running_app
+from tests.marks import thorough
 
 pytestmark = pytest.mark.browser
 
@@ -75,6 +76,7 @@ def expect_inert(tab: Any) -> None:
     assert tab.evaluate(ALIVE) == []
 
 
+@pytest.mark.thorough
 def test_what_a_program_did(tab: Any, forged: str) -> None:
     tab.goto(f"{forged}/expression?program={quote(PROGRAM)}")
     tab.wait_for_selector("svg g.node", timeout=90_000)
@@ -99,7 +101,9 @@ def test_what_a_loop_did(tab: Any, forged: str) -> None:
     expect_inert(tab)
 
 
-@pytest.mark.parametrize("query", ["predict=true", f"title={quote(TEXT)}&question={quote(TEXT)}"])
+@pytest.mark.parametrize(
+    "query", [thorough("predict=true"), f"title={quote(TEXT)}&question={quote(TEXT)}"]
+)
 def test_a_lesson(tab: Any, forged: str, query: str) -> None:
     tab.goto(f"{forged}/expression?{query}&program={quote(PROGRAM)}")
     tab.wait_for_selector("svg g.node")
