@@ -1,5 +1,7 @@
 """Every limit of size, number and time that protects a reader, the machine or the picture, with
-its reason. What a server's operator may set is in `explorer.sandbox.options`.
+its reason. What a server's operator may set is in `explorer.sandbox.options`. Beside the code that
+they are a part of stand the thresholds of one explanation's logic, how many names its sentences
+list, and which iterations of a loop are recorded (`trace/recording/iterations.py`).
 """
 
 # --- program: what is read of a text, and kept of its run ---
@@ -56,13 +58,6 @@ RUN_RESERVE = 48 * 2**20
 WHOLE = 4096
 #: Of the visits to one position in the program, this many first ones are kept, and the last.
 FIRST_VISITS = 3
-#: So many first iterations of a loop are recorded, and so many last ones of a `for` that nothing
-#: leaves; fewer once there are many records. Only the first three and the last are shown, but what
-#: they show may come from iterations before.
-FIRST_ITERATIONS, LAST_ITERATIONS, MANY_RECORDS, FEW_ITERATIONS = 4, 3, 2000, (2, 1)
-#: Until then also so many first iterations of a loop in which no backward pass has run, for all its
-#: iterations build one graph, and of a loop that may end at any time.
-MOST_ITERATIONS = 50
 #: Parameters of a module that get a name.
 MAX_PARAMETERS = 200
 #: Items read from one list or object of the program.

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from explorer import limits
 from explorer.program import Limits, Program, ProgramStopped, Run, process_state
 from explorer.trace import Trace, run, running, to_plain
+from explorer.trace.recording import iterations
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.running import record
 from explorer.trace.validation import validate
@@ -277,7 +278,7 @@ def check_shown(source: str) -> Trace:
 @given(loops())
 def test_random_loops(source: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "MOST_ITERATIONS", 4)  # or none of the loops would be long enough
+        patch.setattr(iterations, "MOST_ITERATIONS", 4)  # or none of the loops would be long enough
         check_shown(source)
 
 
@@ -366,7 +367,7 @@ train()
 @pytest.mark.parametrize("kind", UNTIL)
 def test_a_loop_of_unknown_length(kind: str, recorders: list[ProgramRecorder]) -> None:
     """A small program in which one has become long is run again, now that its end is known."""
-    turns = 2 * limits.MOST_ITERATIONS
+    turns = 2 * iterations.MOST_ITERATIONS
     trace = check(HEAD + UNTIL[kind].format(turns=turns))
     assert trace.pass_count == turns
     assert [p.number for p in trace.passes] == [1, 2, 3, turns]
@@ -375,7 +376,7 @@ def test_a_loop_of_unknown_length(kind: str, recorders: list[ProgramRecorder]) -
 
 
 def test_the_chosen_turn_of_a_loop_of_unknown_length() -> None:
-    turns = 2 * limits.MOST_ITERATIONS
+    turns = 2 * iterations.MOST_ITERATIONS
     text = HEAD + UNTIL["while"].format(turns=turns)
     trace = run(text, iteration=turns - 20)
     assert [p.number for p in trace.passes] == [1, 2, 3, turns - 20, turns]
@@ -384,7 +385,7 @@ def test_the_chosen_turn_of_a_loop_of_unknown_length() -> None:
 
 
 def test_a_short_loop_runs_once(recorders: list[ProgramRecorder]) -> None:
-    check(HEAD + UNTIL["while True"].format(turns=limits.MOST_ITERATIONS))
+    check(HEAD + UNTIL["while True"].format(turns=iterations.MOST_ITERATIONS))
     assert len(recorders) == 1
 
 

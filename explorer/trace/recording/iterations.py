@@ -88,6 +88,13 @@ def length_of(items: Any) -> int | None:
     return None
 
 
+#: So many first iterations of a loop are recorded, and so many last ones of a `for` that nothing
+#: leaves; fewer once there are many records. Only the first three and the last are shown, but what
+#: they show may come from iterations before.
+FIRST_ITERATIONS, LAST_ITERATIONS, MANY_RECORDS, FEW_ITERATIONS = 4, 3, 2000, (2, 1)
+#: Until then also so many first iterations of a loop in which no backward pass has run, for all its
+#: iterations build one graph, and of a loop that may end at any time.
+MOST_ITERATIONS = 50
 #: Of a longer one then one iteration in so many, or the 20th part of all: so one near the end.
 DISTANCE, PART = 20, 20
 
@@ -194,9 +201,9 @@ class IterationRecorder(RunLog):
         if self._records_all or self.recorded_runs[line] < limits.FIRST_VISITS:
             return True
         count = self.run_counts[line]
-        if self.totals is not None and self.totals.get(line, 0) - count < limits.LAST_ITERATIONS:
+        if self.totals is not None and self.totals.get(line, 0) - count < LAST_ITERATIONS:
             return True
-        return self.iteration is not None and 0 <= self.iteration - count < limits.LAST_ITERATIONS
+        return self.iteration is not None and 0 <= self.iteration - count < LAST_ITERATIONS
 
     def loop(self, depth: int) -> None:
         if get_ident() == self.thread:
@@ -237,13 +244,12 @@ class IterationRecorder(RunLog):
         index, length = loop.index, loop.length
         if loop.kinds != self._kinds:
             loop.kinds, loop.first = self._kinds, index
-        is_small = self.number < limits.MANY_RECORDS
-        many = limits.FIRST_ITERATIONS, limits.LAST_ITERATIONS
-        first, last = many if is_small else limits.FEW_ITERATIONS
+        is_small = self.number < MANY_RECORDS
+        first, last = (FIRST_ITERATIONS, LAST_ITERATIONS) if is_small else FEW_ITERATIONS
         builds_graph = loop.passes == self.pass_count
         is_open = length is None and self.totals is None
         if index < loop.first + first or (
-            is_small and index <= limits.MOST_ITERATIONS and (builds_graph or is_open)
+            is_small and index <= MOST_ITERATIONS and (builds_graph or is_open)
         ):
             chosen = True
         elif length is not None:

@@ -25,7 +25,7 @@ from explorer.trace.recording.cuts import Cut
 from explorer.trace.recording.events import Snapshot, make_change, take_snapshot
 from explorer.trace.recording.gradients import Curves, has_gradient
 from explorer.trace.recording.hooks import Hooks
-from explorer.trace.recording.iterations import IterationRecorder
+from explorer.trace.recording.iterations import MANY_RECORDS, IterationRecorder
 from explorer.trace.recording.objects import first_items, grad_fn_of, is_a, quiet
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.repetitions import Repetitions
@@ -455,7 +455,7 @@ class ProgramRecorder(IterationRecorder):
     def _needs_record(self, roots: list[torch.Tensor]) -> bool:
         """Whether this pass is one of the first or the chosen one, or a record is to be made of
         what it does to a leaf or a tensor."""
-        is_small = self.number < limits.MANY_RECORDS
+        is_small = self.number < MANY_RECORDS
         if self.recording or (is_small and len(self.first_passes) < limits.FIRST_VISITS):
             return True
         if self.pass_count == self.iteration or self.awaits_gradient:
