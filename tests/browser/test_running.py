@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_expression import PROGRAM, open_page, run_program
-from tests.marks import thorough
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 LOOP = """\
 import torch
@@ -26,7 +25,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("width", [1280, thorough(390)])
+@pytest.mark.parametrize("width", [1280, 390])
 def test_a_long_run_can_be_watched_stopped_and_replaced(tab: Any, app: str, width: int) -> None:
     tab.set_viewport_size({"width": width, "height": 844})
     open_page(tab, app)
