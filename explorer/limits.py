@@ -1,7 +1,7 @@
 """Every limit of size, number and time that protects a reader, the machine or the picture, with
-its reason. What a server's operator may set is in `explorer.sandbox.options`. Beside the code that
-they are a part of stand the thresholds of one explanation's logic, how many names its sentences
-list, and which iterations of a loop are recorded (`trace/recording/iterations.py`).
+its reason. What a server's operator may set is in `explorer.sandbox.options`. Not here, but with
+their code, are the thresholds of an explanation, how many names its sentences list, and which
+iterations of a loop are recorded (`trace/recording/iterations.py`).
 """
 
 # --- program: what is read of a text, and kept of its run ---

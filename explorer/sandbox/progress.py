@@ -108,6 +108,7 @@ class RunReporter:
         end = os._exit
 
         def send_and_end(status: int) -> None:
+            os._exit = end  # whatever comes of this call, one part is enough
             if self._watcher is not None and self._watcher.thread == get_ident():
                 self._send_part(self._watcher)
             end(status)

@@ -173,6 +173,7 @@ NODE_HOOKS = {
     "a node's hook": f"register = lambda node: node.register_hook({_TIMES_100})",
     "in place": "register = lambda node: node.register_hook(lambda g, _: g[0].mul_(100) and None)",
     "one that only looks": "register = lambda node: node.register_hook(print)",
+    "one that copies": "register = lambda n: n.register_hook(lambda g, _: (g[0].clone(), *g[1:]))",
 }
 
 
@@ -195,7 +196,7 @@ out.backward()
 """
     traced = trace.run(source)
     assert traced.error is None
-    changed = hook != "one that only looks"
+    changed = not hook.startswith("one that")
     division, product = traced.passes[0].steps[:2]
     assert division.numbers.endswith(r"= \begin{bmatrix} 0.25 \end{bmatrix}")
     assert ("A hook on this node then changed" in division.words) == changed
@@ -203,6 +204,21 @@ out.backward()
     np.testing.assert_array_equal(division.grads_out[0].grad, [passed_on])
     np.testing.assert_array_equal(product.grads_in[0], [passed_on])
     assert product.words == ""
+
+
+def test_a_node_with_a_hook_in_inference_mode() -> None:
+    traced = trace.run(
+        """\
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x * 2
+y.grad_fn.register_hook(lambda gi, go: None)
+z = y.sum()
+with torch.inference_mode():
+    z.backward()
+"""
+    )
+    assert traced.error is None
+    np.testing.assert_array_equal(traced.variables["x"].grad, [2, 2])
 
 
 def test_wrong_arithmetic_would_be_noticed() -> None:

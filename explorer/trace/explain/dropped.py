@@ -27,8 +27,8 @@ RETURNING = frozenset(
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """Lines in a loop, a branch or a function that only compute something which is not kept.
 
-    A line of the program itself may be there to show its value, as in a notebook; of those, only
-    a detach of something computed has an answer.
+    A line of the program itself may be there to show its value, as in a notebook; of such
+    lines, only a detach of something computed has an answer.
     """
     draft = analysis.as_typed
     for statement in draft.nodes(ast.Expr):

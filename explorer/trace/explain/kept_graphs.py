@@ -203,8 +203,8 @@ def _is_detached(draft: Draft, name: str) -> bool:
 
 
 def _holds_earlier_sums(nodes: list[Any], adding: ast.Assign | ast.AugAssign, name: str) -> bool:
-    """Whether a total leads back to the one of the iteration before: one detached in each
-    holds the graph of one iteration."""
+    """Whether a total leads back to the one of the iteration before: one that is
+    detached in each iteration holds the graph of that one."""
     sums = [node for node in nodes if _is_sum(node)]
     slots, term = _way_to(name, adding.value) if isinstance(adding, ast.Assign) else ([0], None)
     if not isinstance(term, ast.Name | None):  # of 0.9 * total + 0.1 * loss, all sums are counted

@@ -90,7 +90,7 @@ class RawPass:
 
     def _register_hooks(self, index: int, node: Any) -> Iterator[RemovableHandle]:
         """One hook after those of the program; where there are any, one before them too."""
-        computed: list[tuple[torch.Tensor | None, int, CapturedValues | None]] = []
+        computed: list[_Computed] = []
 
         def before_others(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
             with quiet():
@@ -103,8 +103,8 @@ class RawPass:
                     with quiet():
                         step.grads_out = _capture_gradients(grads_out)
                         step.after = _stored_gradient(node)
-                        pairs = zip(computed, grads_out, strict=False)  # nothing without others
-                        if any(was is not g or at != _version(g) for (was, at, _), g in pairs):
+                        # Without other hooks, nothing was computed before them.
+                        if any(map(_is_changed, computed, grads_out)):
                             step.computed = [captured for _, _, captured in computed]
                         computed.clear()
                     return
@@ -158,9 +158,21 @@ def _capture_gradients(grads: Sequence[torch.Tensor | None]) -> list[CapturedVal
     return [None if grad is None else capture_values(grad) for grad in grads]
 
 
+#: A gradient as the node computed it: the tensor, its version, and its values.
+_Computed = tuple[torch.Tensor | None, int, CapturedValues | None]
+
+
+def _is_changed(computed: _Computed, grad: torch.Tensor | None) -> bool:
+    """Whether hooks have made another gradient of it; a copy with the same values is none."""
+    before, version, captured = computed
+    if before is grad:
+        return version != _version(grad)
+    return captured is None or grad is None or not captured.still_equals(grad)
+
+
 def _version(grad: torch.Tensor | None) -> int:
-    """How often it was changed in place."""
-    return 0 if grad is None else grad._version
+    """How often it was changed in place; in inference mode nothing counts that."""
+    return 0 if grad is None or grad.is_inference() else grad._version
 
 
 def _keep_values(captures: Sequence[CapturedValues | None]) -> None:

@@ -25,7 +25,6 @@ _LOG = logging.getLogger(__name__)
 #: Said of a node for which no short rule is kept here.
 UNKNOWN = "This operation has no short rule; torch's documentation describes it."
 
-
 #: Arrays with more rows, columns or elements than this are named, not written out.
 ROWS, COLUMNS, ELEMENTS = 3, 4, 6
 

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 #: The settings that are calls, by name, with what may be chosen.
 KINDS: dict[str, Mapping[str, Any]] = {"scheduler": SCHEDULERS, "clip": CLIPPING}
-_STATE = "settings"
+_STATE = "run.settings"
 _SWITCH = {"true": True, "false": False}
 
 

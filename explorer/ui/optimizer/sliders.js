@@ -55,7 +55,8 @@ function makeRow(name, keep, rest) {
   const id = `slider-${name}`
   const label = Object.assign(element("label", "", name), { htmlFor: id })
   const range = Object.assign(element("input"), { type: "range", min: 0, max: POSITIONS, step: 1, id })
-  const field = Object.assign(element("input"), { type: "text", inputMode: "decimal", autocomplete: "off", spellcheck: false, ariaLabel: `${name}, number` })
+  const field = Object.assign(element("input"), { type: "text", inputMode: "decimal", autocomplete: "off", spellcheck: false })
+  field.setAttribute("aria-label", `${name}, number`)
   const track = element("div", "track")
   const mark = element("span", "mark")
   const row = { root, value: 0, hand: false, wrong: "" }

@@ -58,7 +58,7 @@ KEYS = {
         expression/lesson.py lesson-kept
         expression/selection.py {self._key}
         feature_maps/live_slider.py {key}.slider
-        optimizer/link.py settings
+        optimizer/link.py run.settings
         optimizer/session.py steps
         """,
     "the browser keeps it": """
