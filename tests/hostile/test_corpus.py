@@ -44,9 +44,7 @@ def good_program_is_right(server: Sandbox, expected: list[float]) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-@pytest.mark.parametrize(
-    "group", [pytest.param("state", marks=pytest.mark.fast), *(g for g in GROUPS if g != "state")]
-)
+@pytest.mark.parametrize("group", GROUPS)
 def test_one_program_of_so_many(group, server, canary):
     end_alone(GROUPS[group][::EVERY], OTHER_LIMITS.get(group, LIMIT), server, canary)
 
