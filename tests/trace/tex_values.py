@@ -90,7 +90,7 @@ class _Worker:
     def work_letter(self, name: str) -> Any:
         constants = {"e": math.e, r"\pi": math.pi, r"\infty": math.inf, "nan": math.nan}
         if name not in self.letters and name not in constants:
-            raise NotUnderstood(name)
+            raise NotUnderstood(f"{name}: no letter of the rule; a function is \\operatorname")
         value = self.letters.get(name, constants.get(name))
         if isinstance(value, np.ndarray) and value.ndim == 1 and self.meaning.matrices:
             return value[:, None]  # a vector is a column
@@ -107,7 +107,7 @@ class _Worker:
     def work_call(self, name: str, arguments: tuple[Tree, ...]) -> Any:
         function = self.meaning.operations.get(name) or FUNCTIONS.get(name)
         if function is None:
-            raise NotUnderstood(name)
+            raise NotUnderstood(f"{name}: not in FUNCTIONS of tests/trace/tex_values.py")
         return function(*(self.work(argument) for argument in arguments))
 
     def work_star(self, left: Tree, right: Tree) -> Any:
