@@ -294,12 +294,14 @@ def test_every_word_shown_stands_in_the_glossary_as_on_this_page(seen: Seen) -> 
         )
     }
     assert shown
-    assert shown - set(page_of(seen.page).terms) == set()
+    missing = shown - set(page_of(seen.page).terms)
+    assert missing == set(), f"not in `terms` of {seen.page} in explorer/ui/pages.py"
 
 
 def test_every_word_that_opens_is_one_of_the_page(seen: Seen) -> None:
     assert seen.terms
-    assert seen.terms - set(page_of(seen.page).terms) == set()
+    missing = seen.terms - set(page_of(seen.page).terms)
+    assert missing == set(), f"not in `terms` of {seen.page} in explorer/ui/pages.py"
 
 
 @pytest.mark.thorough
