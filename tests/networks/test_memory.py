@@ -104,6 +104,10 @@ def network(name):
 def within_two_percent(name, mode):
     model, inputs, loss = network(name)
     run = trace_memory(model, *inputs, mode=mode, loss=loss)
+    if run.error is not None and "primitive descriptor" in run.error.message:
+        with pytest.raises(RuntimeError, match="primitive descriptor"):
+            reported_by_torch(model, inputs, loss, mode)  # processors without bfloat16
+        return
     assert run.error is None
     if mode == CHECKPOINTING and not run.blocks:
         assert run.peak is None

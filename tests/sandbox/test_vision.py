@@ -99,15 +99,15 @@ def test_a_file_of_weights_is_loaded_into_the_module(box: Sandbox, as_torch: boo
     file = io.BytesIO()
     torch.save({"epoch": 1, "model": state}, file)
     data = file.getvalue() if as_torch else save(state)
-    network = submit_own_network(program(), data).result()
+    network = submit_own_network(program(), data, timeout=30).result()
     assert any("'epoch'" in note for note in network.notes) == as_torch
     (kernels,) = submit_vision(
-        program(), [("layer_kernels", {"layer": "conv1"})], IMAGE, data
+        program(), [("layer_kernels", {"layer": "conv1"})], IMAGE, data, timeout=30
     ).result()
     assert np.array_equal(kernels, state["conv1.weight"].numpy())
     wrong = save({**state, "fc.bias": torch.zeros(9)})
     with pytest.raises(ProgramRefused, match=r"'fc\.bias' has shape 9 in the file"):
-        submit_own_network(program(), wrong).result()
+        submit_own_network(program(), wrong, timeout=30).result()
 
 
 def described(source: str) -> OwnNetwork:

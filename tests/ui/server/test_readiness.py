@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -35,7 +36,8 @@ def statuses(monkeypatch: pytest.MonkeyPatch, failures: int, questions: int) -> 
         return answers
 
     monkeypatch.setattr(readiness, "_open_pages", open_pages)
-    return asyncio.run(ask()), len(opened)
+    with ThreadPoolExecutor(1) as thread:  # in this one a browser's loop may run
+        return thread.submit(asyncio.run, ask()).result(), len(opened)
 
 
 def test_after_a_failure_the_next_try_waits(monkeypatch: pytest.MonkeyPatch) -> None:
