@@ -250,14 +250,18 @@ _norm_rule = rule(
 )
 
 _max_rule = rule(
-    POOLED, x=(r"\operatorname{add}(<G>\ \text{at}\ \text{the maxima}\ <i:result1>)", _max_pool)
+    POOLED,
+    edge="to the maxima",
+    x=(r"\operatorname{add}(<G>\ \text{at}\ \text{the maxima}\ <i:result1>)", _max_pool),
 )
 _avg_rule = rule(
     "Each input of a window gets an equal share.",
+    edge="shared by the window",
     x=(r"\textstyle\sum_{\text{windows}} \frac{<G>}{\text{window size}}", _avg_pool),
 )
 _adaptive_rule = rule(
     "Each input of a window gets an equal share.",
+    edge="shared by the window",
     x=(r"\textstyle\sum_{\text{windows}} \frac{<G>}{\text{window size}}", _adaptive),
 )
 
@@ -285,11 +289,13 @@ RULES: dict[str, Rule] = {
     "AdaptiveAvgPool3DBackward0": _adaptive_rule,
     "Im2ColBackward0": rule(
         "The patches overlap: their gradients are added.",
+        edge="put back",
         x=(r"\operatorname{fold}(<G>)", _im2col),
     ),
     **{
         f"UpsampleNearest{n}DBackward0": rule(
             "Each number was copied to several places: their gradients are added.",
+            edge="summed over the copies",
             x=(r"\textstyle\sum_{\text{copies}} <G>", _nearest),
         )
         for n in (1, 2, 3)

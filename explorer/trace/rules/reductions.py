@@ -21,6 +21,10 @@ def _divided(v: Values) -> str:
     return rf"\frac{{1}}{{{v.count}}} * \operatorname{{expand}}(<G>)"
 
 
+def _divided_words(v: Values) -> str:
+    return f"÷ {v.count}"
+
+
 def _mean_tex(v: Values) -> str:
     return rf"\frac{{<G>}}{{{v.count}}} * \mathbf{{1}}"
 
@@ -205,25 +209,34 @@ def _logcumsumexp(v: Values) -> np.ndarray:
 def _pick(words: str = CHOSEN) -> Rule:
     return rule(
         words,
+        edge="to the chosen one",
         a=(r"\operatorname{place}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)", _chosen),
     )
 
 
 _product = rule("y / a is the product of the others.", a=(r"<G> * \frac{<y>}{<a>}", _prod))
-_share = rule(SPLIT, a=(r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]", _shared))
+_share = rule(
+    SPLIT, edge="to the chosen one", a=(r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]", _shared)
+)
 
 RULES: dict[str, Rule] = {
     "SumBackward0": rule(
-        "Each element receives the full gradient.", a=(r"<G> * \mathbf{1}", _spread)
+        "Each element receives the full gradient.", edge="copied", a=(r"<G> * \mathbf{1}", _spread)
     ),
     "SumBackward1": rule(
-        "Each element receives the full gradient.", a=(r"\operatorname{expand}(<G>)", _spread)
+        "Each element receives the full gradient.",
+        edge="copied",
+        a=(r"\operatorname{expand}(<G>)", _spread),
     ),
     "MeanBackward0": rule(
-        "mean divides by the number of elements.", a=(_mean_tex, lambda v: _spread(v) / v.count)
+        "mean divides by the number of elements.",
+        edge=_divided_words,
+        a=(_mean_tex, lambda v: _spread(v) / v.count),
     ),
     "MeanBackward1": rule(
-        "mean divides by the number of elements.", a=(_divided, lambda v: _spread(v) / v.count)
+        "mean divides by the number of elements.",
+        edge=_divided_words,
+        a=(_divided, lambda v: _spread(v) / v.count),
     ),
     "NansumBackward0": rule(
         "NaN counts as 0.",
@@ -248,6 +261,7 @@ RULES: dict[str, Rule] = {
     "NanmedianBackward0": _share,
     "AminmaxBackward0": rule(
         SPLIT,
+        edge="to smallest and largest",
         a=(
             r"\frac{G_{\min}}{\#\{<a> = <min>\}} * [<a> = <min>] + "
             r"\frac{G_{\max}}{\#\{<a> = <max>\}} * [<a> = <max>]",
@@ -299,6 +313,7 @@ RULES: dict[str, Rule] = {
     ),
     "TopkBackward0": rule(
         "The chosen elements get the gradient, the others 0.",
+        edge="to the chosen ones",
         a=(
             r"\operatorname{place}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
             _running_choice,
@@ -306,6 +321,7 @@ RULES: dict[str, Rule] = {
     ),
     "SortBackward0": rule(
         "Each gradient returns to where its number came from.",
+        edge="copied",
         a=(
             r"\operatorname{place}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
             _running_choice,
@@ -313,6 +329,7 @@ RULES: dict[str, Rule] = {
     ),
     "CummaxBackward0": rule(
         "Each gradient is added at the position of the running maximum.",
+        edge="to the chosen ones",
         a=(
             r"\operatorname{add}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
             _running_choice,
@@ -320,6 +337,7 @@ RULES: dict[str, Rule] = {
     ),
     "CumminBackward0": rule(
         "Added where the running minimum came from.",
+        edge="to the chosen ones",
         a=(
             r"\operatorname{add}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
             _running_choice,
@@ -331,6 +349,7 @@ RULES: dict[str, Rule] = {
     ),
     "CumsumBackward0": rule(
         "Each element is part of all running sums from its place on.",
+        edge="running sum",
         a=(r"\textstyle\sum_{j \ge i} <G>_j", lambda v: _reversed_cumsum(v.G, v.axes[0])),
     ),
     "CumprodBackward0": rule(

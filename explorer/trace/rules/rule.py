@@ -126,13 +126,15 @@ class Rule:
     """The parts by input. `repeat`: one part serves every input (cat, stack).
 
     `elementwise`: inputs were broadcast together, so a gradient is summed back to its input's
-    shape. `words` says in plain words what the formula cannot.
+    shape. `words` says in plain words what the formula cannot, `edge` in two or three what becomes
+    of the gradient on its way to an input, where that is shorter than a formula: "copied".
     """
 
     parts: tuple[Part, ...]
     words: str = ""
     elementwise: bool = False
     repeat: bool = False
+    edge: Template = ""
 
     def part(self, slot: int) -> Part | None:
         if self.repeat:
@@ -140,9 +142,9 @@ class Rule:
         return self.parts[slot] if slot < len(self.parts) else None
 
 
-def rule(words: str = "", *, repeat: bool = False, **inputs: Any) -> Rule:
+def rule(words: str = "", *, edge: Template = "", repeat: bool = False, **inputs: Any) -> Rule:
     """A rule from `letter=(template, value)` for each input, in torch's order."""
-    return Rule(_parts(inputs), words, repeat=repeat)
+    return Rule(_parts(inputs), words, repeat=repeat, edge=edge)
 
 
 def each(words: str = "", **inputs: Any) -> Rule:
@@ -178,6 +180,20 @@ def sum_tex(axes: Sequence[int], tex: str = "<G>") -> str:
         return tex
     below = ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))
     return rf"\textstyle\sum_{{\text{{{below}}}}} {tex}"
+
+
+def summed_words(axes: Sequence[int]) -> str:
+    """The same in words, for an edge."""
+    if not axes:
+        return "copied"
+    return ("summed over axis " if len(axes) == 1 else "summed over axes ") + ", ".join(
+        map(str, axes)
+    )
+
+
+def broadcast_words(v: Values) -> str:
+    """In words, what `broadcast_tex` writes."""
+    return summed_words(summed_axes(v.raw("G").shape, v.shape))
 
 
 def broadcast_tex(v: Values) -> str:

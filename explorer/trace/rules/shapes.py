@@ -7,7 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from explorer.trace.rules.rule import NotStated, Rule, Values, broadcast_tex, rule, sum_to, whole
+from explorer.trace.rules.rule import (
+    NotStated,
+    Rule,
+    Values,
+    broadcast_tex,
+    broadcast_words,
+    rule,
+    sum_to,
+    whole,
+)
 
 MOVED = "The same numbers, moved back."
 UNUSED = "Unused parts receive 0."
@@ -158,12 +167,13 @@ def _copied(v: Values) -> np.ndarray:
     return whole(v.raw("G"))
 
 
-_reshape = rule(MOVED, a=(_reshape_tex, _reshaped))
-_copy = rule(MOVED, a=("<G>", _copied))
+_reshape = rule(MOVED, edge="copied", a=(_reshape_tex, _reshaped))
+_copy = rule(MOVED, edge="copied", a=("<G>", _copied))
 
-_transpose = rule(MOVED, a=(r"<G>^{\top}", lambda v: v.G.T))
+_transpose = rule(MOVED, edge="copied", a=(r"<G>^{\top}", lambda v: v.G.T))
 _swap = rule(
     MOVED,
+    edge="copied",
     a=(
         r"\operatorname{transpose}(<G>, <dim0>, <dim1>)",
         lambda v: np.swapaxes(v.G, v.dim0, v.dim1) if v.shape else v.G,
@@ -178,57 +188,71 @@ RULES: dict[str, Rule] = {
     **{f"SqueezeBackward{i}": _reshape for i in range(1, 6)},
     "UnsqueezeBackward1": _reshape,
     **{f"{name}Backward0": _copy for name in ("Clone", "Alias", "LiftFresh")},
-    "ToCopyBackward0": rule("The same numbers in the input's dtype.", a=("<G>", _copied)),
+    "ToCopyBackward0": rule(
+        "The same numbers in the input's dtype.", edge="copied", a=("<G>", _copied)
+    ),
     **{f"TBackward{i}": _transpose for i in (0, 1)},
     **{f"TransposeBackward{i}": _swap for i in (0, 1)},
     "PermuteBackward0": rule(
         "The axes are put back in their original order.",
+        edge="copied",
         a=(
             r"\operatorname{permute}^{-1}(<G>)",
             lambda v: v.G.transpose(np.argsort([d % len(v.shape) for d in v.dims])),
         ),
     ),
     "FlipBackward0": rule(
-        MOVED, a=(r"\operatorname{flip}(<G>)", lambda v: np.flip(v.G, tuple(v.dims)))
+        MOVED, edge="copied", a=(r"\operatorname{flip}(<G>)", lambda v: np.flip(v.G, tuple(v.dims)))
     ),
-    "RollBackward0": rule(MOVED, a=(r"\operatorname{roll}^{-1}(<G>)", _rolled)),
+    "RollBackward0": rule(MOVED, edge="copied", a=(r"\operatorname{roll}^{-1}(<G>)", _rolled)),
     "Rot90Backward0": rule(
         MOVED,
+        edge="copied",
         a=(r"\operatorname{rot90}^{-1}(<G>)", lambda v: np.rot90(v.G, -v.k, tuple(v.dims))),
     ),
     "ExpandBackward0": rule(
         "One number was used in many places: their gradients are added.",
+        edge=broadcast_words,
         a=(broadcast_tex, lambda v: sum_to(v.G, v.shape)),
     ),
     "RepeatBackward0": rule(
         "One number was used in many places: their gradients are added.",
+        edge="summed over the copies",
         a=(r"\textstyle\sum_{\text{copies}} <G>", _repeated),
     ),
-    "CatBackward0": rule("Each input gets its own part.", repeat=True, a=(_catted_tex, _catted)),
+    "CatBackward0": rule(
+        "Each input gets its own part.", repeat=True, edge="its part", a=(_catted_tex, _catted)
+    ),
     "BlockDiagBackward0": rule(
         "Each input gets its own block.",
         repeat=True,
+        edge="its part",
         a=(_blocks_tex, lambda v: v.G[_block(v)].reshape(v.shape)),
     ),
     "StackBackward0": rule(
         "Each input gets its own slice.",
         repeat=True,
+        edge="its part",
         a=(_stacked_tex, _stacked),
     ),
     "UnbindBackward0": rule(
         UNUSED,
+        edge="put together",
         a=(r"\operatorname{stack}(G_0, G_1, \ldots)", _unbound),
     ),
     "SplitBackward0": rule(
         UNUSED,
+        edge="put together",
         a=(r"\operatorname{cat}(G_0, G_1, \ldots)", _joined),
     ),
     "SplitWithSizesBackward0": rule(
         UNUSED,
+        edge="put together",
         a=(r"\operatorname{cat}(G_0, G_1, \ldots)", _joined),
     ),
     "DiagEmbedBackward0": rule(
         MOVED,
+        edge="copied",
         a=(
             r"\operatorname{diagonal}(<G>)",
             lambda v: np.diagonal(v.G, v.offset, v.dim1, v.dim2),
@@ -236,11 +260,13 @@ RULES: dict[str, Rule] = {
     ),
     "ConstantPadNdBackward0": rule(
         "The margin was constant: its gradient is dropped.",
+        edge="margin dropped",
         a=(_padded_tex, _padded),
     ),
     **{
         f"ReflectionPad{n}DBackward0": rule(
             "The margin's gradients are added where it was mirrored from.",
+            edge="margin added",
             a=(r"\operatorname{add}(<G>\ \text{at}\ \text{its origin})", _mirrored("reflect")),
         )
         for n in (1, 2, 3)
@@ -248,10 +274,15 @@ RULES: dict[str, Rule] = {
     **{
         f"ReplicationPad{n}DBackward0": rule(
             "The margin's gradients are added to the edge it copied.",
+            edge="margin added",
             a=(r"\operatorname{add}(<G>\ \text{at}\ \text{its origin})", _mirrored("edge")),
         )
         for n in (1, 2, 3)
     },
-    "PixelShuffleBackward0": rule(MOVED, a=(r"\operatorname{unshuffle}(<G>)", _shuffled)),
-    "PixelUnshuffleBackward0": rule(MOVED, a=(r"\operatorname{shuffle}(<G>)", _unshuffled)),
+    "PixelShuffleBackward0": rule(
+        MOVED, edge="copied", a=(r"\operatorname{unshuffle}(<G>)", _shuffled)
+    ),
+    "PixelUnshuffleBackward0": rule(
+        MOVED, edge="copied", a=(r"\operatorname{shuffle}(<G>)", _unshuffled)
+    ),
 }
