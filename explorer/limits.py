@@ -156,6 +156,11 @@ MOST_FLOWS = 1000
 MOST_ROOTS = 4
 #: Nodes of a graph; a larger one is drawn folded.
 MAX_NODES = 300
+#: Factors on one edge, which an operation that uses an input several times has, and elements of one
+#: that are written out.
+FACTORS_ON_AN_EDGE, FACTOR_ENTRIES = 3, 6
+#: Nodes of a graph that is also laid out with its factors: larger ones fit no frame.
+FACTORS_NODES = 60
 #: Inputs of an operation whose rules are written out: torch.cat may have thousands.
 MOST_STATED_INPUTS = 12
 #: Tensors of a trace, and variables, those in models and containers with them.

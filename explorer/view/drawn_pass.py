@@ -4,8 +4,10 @@ to them, and what its nodes have to do with the rest of the page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,20 @@ import numpy as np
 from explorer import limits
 from explorer.trace import dot_text, fold
 from explorer.trace.recording.pass_graph import node_numbers
-from explorer.trace.records import Array, BackwardPass, Event, Node, TensorRecord, Trace, Unkept
+from explorer.trace.records import (
+    Array,
+    BackwardPass,
+    Edge,
+    Event,
+    Node,
+    TensorRecord,
+    Trace,
+    Unkept,
+)
 from explorer.trace.text import array_lines, shape_text
-from explorer.view.graph import Links, inputs_of
+from explorer.view import node_words
+from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, names_of
+from explorer.view.graph import Links
 
 #: Most characters of the gradient before and after in a node's label.
 _WIDTH = 34
@@ -23,46 +36,120 @@ _WIDTH = 34
 
 @dataclass(frozen=True)
 class DrawnPass:
-    """A graph ready to be laid out. `folded` says whether it has too many nodes, so that each line
-    is a block; those in `unfolded` are expanded. `links` are to the table and the program."""
+    """A graph ready to be laid out, and the same with the factors on its edges.
+
+    `folded` says whether it has too many nodes, so that each line is a block; those in `unfolded`
+    are expanded. `where` is the node drawn for one of the pass that is not: for an AccumulateGrad
+    its leaf, for a folded node its block. `links` are to the table and the program.
+    """
 
     dot: str
+    with_factors: str
     nodes: tuple[Node, ...]
     unfolded: frozenset[str]
     folded: bool
+    where: Mapping[str, str]
     links: Links
 
 
 def make_graph(
-    trace: Trace, shown: BackwardPass, *, saved: bool, unfolded: frozenset[str] = frozenset()
+    trace: Trace,
+    shown: BackwardPass,
+    *,
+    saved: bool,
+    unfolded: frozenset[str] = frozenset(),
+    torch_names: bool = False,
 ) -> DrawnPass:
     """The graph of a pass, without what operations save for backward unless `saved`. A large one is
-    folded, but for the blocks `unfolded`."""
+    folded, but for the blocks `unfolded`. Nodes have the reader's words, or with `torch_names`
+    PyTorch's."""
     hide = () if saved else ("saved",)
-    nodes = [node for node in shown.nodes if node.kind not in hide]
-    edges = list(shown.edges)
+    where = leaf_boxes(shown)
+    nodes, edges = _without(shown, where, hide)
     folded = len(nodes) > limits.MAX_NODES
     if folded:
         nodes, edges = fold(nodes, edges, unfolded)
+    drawn = {node.id for node in nodes}
+    for node in shown.nodes:
+        box = where.get(node.id, node.id)
+        if box not in drawn:
+            where[node.id] = f"line{node.line or 0}"
+    records = records_after(trace, shown)
     hooked = hooked_tensors(trace, shown)
     labels = {number: hooks.label for number, hooks in hooked.items()}
-    dot = dot_text(nodes, edges, records_after(trace, shown), hide=hide, hooks=labels)
-    places = {node.id: (_tensor_of(node, shown), node.line) for node in nodes}
+    steps = {step.node: step for step in shown.steps}
+    by_id = {node.id: node for node in shown.nodes}
+    heads = {
+        node.id: node_words.head(
+            node,
+            step := steps.get(node.id),
+            names_of(step, shown, by_id).get("a", "") if step is not None else "",
+            named=_is_named(node, records),
+            torch_names=torch_names,
+        )
+        for node in nodes
+        if node.kind != "block"
+    }
+    dot = partial(dot_text, nodes, edges, records, hooks=labels, heads=heads)
+    factors = {} if folded else factors_of(shown, where)
+    places = {node.id: (node.tensor, node.line) for node in nodes}
     notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
-    return DrawnPass(dot, tuple(nodes), unfolded, folded, Links(places, notes))
+    return DrawnPass(
+        dot(),
+        dot(factors=factors) if factors else "",
+        tuple(nodes),
+        unfolded,
+        folded,
+        where,
+        Links(places, notes),
+    )
 
 
-def numbers_of(trace: Trace, shown: BackwardPass) -> Mapping[str, Any]:
-    """The numbers in the nodes of a pass, which follow a drag."""
+def leaf_boxes(shown: BackwardPass) -> dict[str, str]:
+    """By the id of each AccumulateGrad, its leaf's, in whose box it is drawn."""
+    leaves = {node.id for node in shown.nodes if node.kind == "leaf"}
+    adding = {node.id for node in shown.nodes if node.kind == "accumulate"}
+    ways = ((edge.target, edge.source) for edge in shown.edges if edge.source in leaves)
+    return {node: leaf for node, leaf in ways if node in adding}
+
+
+def _without(
+    shown: BackwardPass, where: Mapping[str, str], hide: Collection[str]
+) -> tuple[list[Node], list[Edge]]:
+    """The nodes and edges that are drawn: each AccumulateGrad is its leaf."""
+    nodes = [node for node in shown.nodes if node.kind not in hide and node.id not in where]
+    drawn = {node.id for node in nodes}
+    edges: dict[tuple[str, str], Edge] = {}
+    for edge in sorted(shown.edges, key=lambda edge: edge.kind != "flow"):
+        ends = where.get(edge.source, edge.source), where.get(edge.target, edge.target)
+        if ends[0] != ends[1] and drawn.issuperset(ends):
+            edges.setdefault(ends, Edge(*ends, edge.kind))
+    return nodes, list(edges.values())
+
+
+def _is_named(node: Node, records: Mapping[int, TensorRecord]) -> bool:
+    """Whether the program has a name for the node's tensor."""
+    record = None if node.tensor is None else records.get(node.tensor)
+    return record is None or record.named
+
+
+def numbers_of(trace: Trace, shown: BackwardPass) -> dict[str, Mapping[str, Any]]:
+    """The numbers in the "nodes" of a pass, and the "factors" on its edges, which follow a drag."""
     labels = {number: hooks.label for number, hooks in hooked_tensors(trace, shown).items()}
-    return node_numbers(shown.nodes, records_after(trace, shown), labels)
+    return {
+        "nodes": node_numbers(shown.nodes, records_after(trace, shown), labels),
+        "factors": {"-".join(e): text for e, text in factors_of(shown, leaf_boxes(shown)).items()},
+    }
 
 
-def _tensor_of(node: Node, shown: BackwardPass) -> int | None:
-    """The id of a node's tensor; of an AccumulateGrad, its leaf's."""
-    if node.kind != "accumulate":
-        return node.tensor
-    return next((leaf.tensor for leaf in inputs_of(node.id, shown)), None)
+def factors_of(shown: BackwardPass, where: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """What stands on the edges between the nodes drawn; nothing of a graph that is too large."""
+    if len(shown.nodes) > limits.FACTORS_NODES:
+        return {}
+    found: dict[tuple[str, str], list[EdgeFactor]] = defaultdict(list)
+    for (source, target), given in edge_factors(shown).items():
+        found[where.get(source, source), target] += given
+    return {edge: listed(given) for edge, given in found.items()}
 
 
 def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:

@@ -4,8 +4,8 @@
 // survive a rerun. Uses shared.js.
 //
 // Events of the window: `ax-hover` {from, nodes, tensor, line} or null; `ax-numbers`
-// {nodes: {id: {value: [lines], grad: [lines], hook: [line]}}}, as `node_numbers` in pass_graph.py
-// makes them; `ax-drag` {target, value, phase}; `ax-later` [names of leaves].
+// {nodes: {id: {value: [lines], grad: [lines], hook: [line]}}, factors: {edge: words}}, as
+// `numbers_of` in drawn_pass.py makes them; `ax-drag` {target, value, phase}; `ax-later` [names of leaves].
 
 // -- panning and zooming --------------------------------------------------------------------------
 
@@ -20,6 +20,8 @@ const LEGIBLE = 0.84 // where there is little room
 const LEAST = 0.65 // on a phone: that the result is seen is worth more than words that need no zoom
 const PHONE = 480 // the width of a box that is narrower than any on a desktop, in pixels
 const LARGEST = 1.75
+const FACTOR_SIZE = 12 // of the factors on edges, in units of the drawing
+const LEGIBLE_FACTOR = 12.9 // where they would be smaller, they are not shown
 const HINT_MS = 1400
 const PLATFORM_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"
 
@@ -51,14 +53,14 @@ function mount(parent) {
     const [w, h] = box.size()
     const { x, y, k } = box.view
     box.svg.setAttribute("viewBox", `${x} ${y} ${w / k} ${h / k}`)
+    box.svg.classList.toggle("far", FACTOR_SIZE * k < LEGIBLE_FACTOR)
     // A finger scrolls the page over a drawing that has nothing above or below.
     canvas.style.touchAction = y <= 0 && y + h / k >= box.bounds.height ? "pan-y" : "none"
     if (box.touched) views.set(box.layout, { ...box.view })
   }
 
-  box.whole = () => {
+  box.whole = ({ width, height } = box.bounds) => {
     const [w, h] = box.size()
-    const { width, height } = box.bounds
     return Math.min((w - 2 * MARGIN) / width, (h - 2 * MARGIN) / height, LARGEST)
   }
 
@@ -157,7 +159,11 @@ function mount(parent) {
   parent.querySelector(".out").onclick = () => box.zoom(1 / STEP, ...middle())
   parent.querySelector(".all").onclick = box.fit
 
-  box.observer = new ResizeObserver(() => (box.touched ? box.draw() : box.svg && box.open()))
+  box.observer = new ResizeObserver(() => {
+    if (box.touched || !box.svg) return box.draw()
+    if (box.factored && box.sized !== String(box.size())) box.again() // they may fit now, or no longer
+    else box.open()
+  })
   box.observer.observe(canvas)
   return box
 }
@@ -286,8 +292,20 @@ function underline(text) {
   path.setAttribute("d", [...words.matchAll(NUMBER)].map(part).join(""))
 }
 
-function paintNumbers(box, nodes) {
+// The factors on edges. One that is wider than what it replaces grows to both sides.
+function paintFactors(box, factors) {
+  for (const [id, words] of Object.entries(factors ?? {})) {
+    const text = box.svg.getElementById(id)?.querySelector("text")
+    if (!text || text.textContent.trim() === words) continue
+    text.textContent = words
+    text.classList.add("changed")
+    box.changed.add(text)
+  }
+}
+
+function paintNumbers(box, { nodes, factors } = {}) {
   stopWalk(box)
+  paintFactors(box, factors)
   for (const [id, lines] of Object.entries(nodes ?? {})) {
     const numbers = box.numbers.get(id)
     if (!numbers) continue
@@ -299,7 +317,8 @@ function paintNumbers(box, nodes) {
   clearTimeout(box.resting)
   box.resting = setTimeout(() => {
     for (const text of box.changed) text.classList.remove("changed")
-    for (const node of new Set([...box.changed].map((text) => text.closest("g.node")))) label(box, node)
+    const drawn = [...box.changed].map((text) => text.closest("g.node")).filter(Boolean)
+    for (const node of new Set(drawn)) label(box, node)
     box.changed.clear()
   }, CHANGED_MS)
 }
@@ -382,7 +401,7 @@ function showDrag(box, { target, value }) {
     const shown = String(Number(value.toPrecision(5)))
     let count = 0
     lines[line] = lines[line]?.replace(NUMBER, (old) => (count++ === place ? shown : old))
-    paintNumbers(box, { [id]: { value: lines } })
+    paintNumbers(box, { nodes: { [id]: { value: lines } } })
   }
 }
 
@@ -393,27 +412,57 @@ function listen(box) {
   for (const [name, listener] of Object.entries(own)) box.canvas.addEventListener(name, listener)
   return hear({
     "ax-hover": (detail) => showHover(box, detail),
-    "ax-numbers": (detail) => paintNumbers(box, detail?.nodes),
+    "ax-numbers": (detail) => paintNumbers(box, detail ?? {}),
     "ax-drag": (detail) => showDrag(box, detail),
   })
 }
 
+// -- arrows ---------------------------------------------------------------------------------------
+
+// Each edge has a second head, at the end where it starts. At rest the first is seen, in the walk,
+// in which gradients go the other way, the second; the line reaches as far either way.
+function addHeads(svg) {
+  for (const edge of svg.querySelectorAll("g.edge")) {
+    const [path, head] = [edge.querySelector("path"), edge.querySelector("polygon")]
+    if (!path || !head) continue // a dashed line has no head
+    const length = path.getTotalLength()
+    const [start, end] = [path.getPointAtLength(0), path.getPointAtLength(length)]
+    const points = [...head.points]
+    const away = ({ x, y }) => Math.hypot(x - end.x, y - end.y)
+    const tip = points.reduce((a, b) => (away(b) > away(a) ? b : a))
+    const size = away(tip)
+    const inner = path.getPointAtLength(Math.min(size, length))
+    const [dx, dy] = [(inner.x - start.x) / size, (inner.y - start.y) / size]
+    const side = (sign) => [inner.x - sign * dy * size * 0.35, inner.y + sign * dx * size * 0.35]
+    const back = [[start.x, start.y], side(1), side(-1)].map((point) => point.join()).join(" ")
+    head.classList.add("ahead")
+    head.after(
+      node("polygon", { class: "back", points: back }),
+      node("path", { class: "back", d: `M${end.x} ${end.y}L${tip.x} ${tip.y}` }),
+    )
+  }
+}
+
 // -- a step of the walk ---------------------------------------------------------------------------
 
-// Numbers move along edges, stand at the nodes as sums, and become their totals. `data.hidden`,
-// `arriving`, `moving` and `sums` are those of `Marks` in graph.py.
+// A gradient moves along each edge, is multiplied by the factor it meets there, stands at the nodes
+// as a part of a sum, and becomes their total. `data.hidden`, `arriving`, `moving` and `sums` are
+// those of `Marks` in graph.py.
 
 const MOVE_MS = 600
+const PRODUCT_MS = 1100 // with a product on the way
 const SUM_MS = 300
+const [TO_FACTOR, FROM_FACTOR] = [0.3, 0.75] // the parts of the time between which the product stands
 const [MOVES_NOW, ARRIVED, DONE] = [0, 1, 2]
-const LEAST_PIXELS = 12 // the height of the numbers, however small the graph is drawn
+const LEAST_PIXELS = 13 // the height of the numbers, however small the graph is drawn
 const CALM = window.matchMedia("(prefers-reduced-motion: reduce)")
 
 function paintWalk(box, data) {
-  const { hidden = [], arriving = [], moving = [], sums = [] } = data
-  const step = JSON.stringify([data.current, hidden, arriving, moving, sums])
+  const { walking, hidden = [], arriving = [], moving = [], sums = [] } = data
+  const step = JSON.stringify([walking, data.current, hidden, arriving, moving, sums])
   if (box.step === step && box.stepOf === box.digest) return
-  const still = box.step === undefined || box.step === step || !moving.length || CALM.matches
+  const first = box.step === undefined
+  const still = first || box.step === step || !walking || !moving.length || CALM.matches
   Object.assign(box, { step, stepOf: box.digest })
   cancelAnimationFrame(box.walking)
 
@@ -426,6 +475,7 @@ function paintWalk(box, data) {
     const names = leaves.map((node) => node.querySelector("text")?.textContent.trim())
     announce("ax-later", names) // the handles hide theirs
     const layer = clearWalk(box)
+    box.svg.classList.toggle("moving", phase === MOVES_NOW)
     const labels = []
     for (const sum of sums) {
       const node = box.svg.getElementById(sum.node)
@@ -435,19 +485,21 @@ function paintWalk(box, data) {
       label.put((label.at = below(node, label, labels)))
       labels.push(label)
     }
+    if (phase !== MOVES_NOW) for (const move of moving) standOnEdge(box, layer, move)
     return layer
   }
   box.rest = () => show(DONE)
   if (still) return void box.rest()
 
   const layer = show(MOVES_NOW)
-  const labels = moving.map(([edge, words]) => onEdge(box, layer, edge, words)).filter(Boolean)
+  const labels = moving.map((move) => onEdge(box, layer, move)).filter(Boolean)
+  const lasts = moving.some((move) => move.product !== move.after) ? PRODUCT_MS : MOVE_MS
   const start = performance.now()
   let phase = MOVES_NOW
   const frame = (now) => {
     const past = now - start
-    const next = past < MOVE_MS ? MOVES_NOW : past < MOVE_MS + SUM_MS ? ARRIVED : DONE
-    if (next === MOVES_NOW) for (const move of labels) move(eased(Math.max(0, past) / MOVE_MS))
+    const next = past < lasts ? MOVES_NOW : past < lasts + SUM_MS ? ARRIVED : DONE
+    if (next === MOVES_NOW) for (const move of labels) move(Math.max(0, past) / lasts)
     else if (next !== phase) show(next)
     phase = next
     if (phase !== DONE) box.walking = requestAnimationFrame(frame)
@@ -476,14 +528,18 @@ function clearWalk(box) {
 // A number in a frame; returns what puts its middle at a point.
 function framed(box, layer, words) {
   const size = Math.max(10, LEAST_PIXELS / (box.view?.k || 1))
-  const [group, rect] = [node("g", {}), node("rect", {})]
+  const [group, rect] = [node("g", { visibility: "hidden" }), node("rect", {})]
   const text = node("text", { "font-size": size }, words)
   group.append(rect, text)
   layer.append(group)
   const [width, height] = [text.getBBox().width + 0.8 * size, 1.4 * size]
   const place = { x: -width / 2, y: -height / 2, width, height, rx: 0.35 * size, "stroke-width": size / 12 }
   for (const [name, value] of Object.entries(place)) rect.setAttribute(name, value)
-  return { width, height, put: ({ x, y }) => group.setAttribute("transform", `translate(${x} ${y})`) }
+  const put = ({ x, y }) => {
+    group.setAttribute("transform", `translate(${x} ${y})`)
+    group.setAttribute("visibility", "visible")
+  }
+  return { group, width, height, put }
 }
 
 // Below the node, where the gradients come in, and below what stands there.
@@ -502,30 +558,52 @@ function middle(element) {
   return { x: x + width / 2, y: y + height / 2 }
 }
 
+// The factor of a chosen step, where none is seen on the edge.
+function standOnEdge(box, layer, { edge, factor }) {
+  const drawn = box.svg.getElementById(edge)
+  const path = drawn?.querySelector("path")
+  if (!path || !factor || (drawn.querySelector("text") && !box.svg.matches(".far"))) return
+  const label = framed(box, layer, factor)
+  label.group.classList.add("factor")
+  label.put(path.getPointAtLength(path.getTotalLength() / 2))
+}
+
 // From a node along the edge to the node that receives the gradient: to where that shows it, or
-// below. The edge's path leads the other way.
-function onEdge(box, layer, edge, words) {
+// below. The edge's path leads the other way. Returns what shows the move at a part of its time.
+function onEdge(box, layer, { edge, before, product, after }) {
   const path = box.svg.getElementById(edge)?.querySelector("path")
   if (!path) return null // within a folded block
   const [to, from] = edge.split("-").map((id) => box.svg.getElementById(id))
-  const label = framed(box, layer, words)
+  const multiplies = product !== after
+  const labels = (multiplies ? [before, product, after] : [after]).map((words) => framed(box, layer, words))
   const length = path.getTotalLength()
   const line = to.querySelector(".gradient")
   const end = path.getPointAtLength(length)
   const way = [
     { x: end.x, y: middle(from.querySelector("path, polygon, ellipse")).y },
     ...Array.from({ length: 9 }, (_, i) => path.getPointAtLength(length * (1 - i / 8))),
-    line ? middle(line) : below(to, label),
+    line ? middle(line) : below(to, labels.at(-1)),
   ]
   const far = way.map((_, i) => (i ? Math.hypot(way[i].x - way[i - 1].x, way[i].y - way[i - 1].y) : 0))
   const all = far.reduce((a, b) => a + b)
-  return (t) => {
-    let rest = t * all
+  const along = (part) => {
+    let rest = part * all
     let i = 1
     while (i < way.length - 1 && rest > far[i]) rest -= far[i++]
-    const part = far[i] ? Math.min(1, rest / far[i]) : 1
+    const share = far[i] ? Math.min(1, rest / far[i]) : 1
     const [a, b] = [way[i - 1], way[i]]
-    label.put({ x: a.x + part * (b.x - a.x), y: a.y + part * (b.y - a.y) })
+    return { x: a.x + share * (b.x - a.x), y: a.y + share * (b.y - a.y) }
+  }
+  const show = (shown, part) => {
+    for (const label of labels) if (label !== shown) label.group.setAttribute("visibility", "hidden")
+    shown.put(along(part))
+  }
+  if (!multiplies) return (t) => show(labels[0], eased(t))
+  const half = far.slice(0, 6).reduce((a, b) => a + b) / all // the middle of the edge
+  return (t) => {
+    if (t < TO_FACTOR) show(labels[0], half * eased(t / TO_FACTOR))
+    else if (t < FROM_FACTOR) show(labels[1], half)
+    else show(labels[2], half + (1 - half) * eased((t - FROM_FACTOR) / (1 - FROM_FACTOR)))
   }
 }
 
@@ -534,10 +612,23 @@ function onEdge(box, layer, edge, words) {
 const boxes = new WeakMap()
 const SAME = 0.5 // the share of nodes that two graphs have in common if one follows the other
 
+// The drawing with the factors on its edges, if they can then be read, or the one without.
+function chosenDrawing(box, { svg, factored }) {
+  const parse = (text) => {
+    const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement
+    const [, , width, height] = (svg.getAttribute("viewBox") || "0 0 100 100").split(/\s+/).map(Number)
+    return { svg, bounds: { width, height } }
+  }
+  if (factored) {
+    const drawing = parse(factored)
+    if (FACTOR_SIZE * box.whole(drawing.bounds) >= LEGIBLE_FACTOR) return drawing
+  }
+  return parse(svg)
+}
+
 function replace(box, data) {
-  const parsed = new DOMParser().parseFromString(data.svg, "image/svg+xml")
-  const svg = document.importNode(parsed.documentElement, true)
-  const [, , width, height] = (svg.getAttribute("viewBox") || "0 0 100 100").split(/\s+/).map(Number)
+  const { svg: parsed, bounds } = chosenDrawing(box, data)
+  const svg = document.importNode(parsed, true)
   svg.removeAttribute("width")
   svg.removeAttribute("height")
   svg.setAttribute("role", "group")
@@ -545,7 +636,9 @@ function replace(box, data) {
   const held = box.canvas.getRootNode().activeElement?.closest?.(".canvas g.node")
   const before = box.view && { svg: box.svg, view: { ...box.view }, places: whereNodesAre(box.svg) }
   box.canvas.replaceChildren(svg)
-  Object.assign(box, { svg, digest: data.digest, layout: data.layout, bounds: { width, height } })
+  addHeads(svg)
+  Object.assign(box, { svg, digest: data.digest, layout: data.layout, bounds, factored: !!data.factored })
+  box.sized = String(box.size())
   box.order = reading(svg)
   box.numbers = new Map(box.order.map((node) => [node.id, findNumbers(node)]))
   for (const drawn of box.order) {
@@ -649,6 +742,7 @@ function tabStop(box, node) {
 }
 
 function mark(box, data) {
+  box.svg.classList.toggle("walks", data.walking)
   const marks = { selected: [data.selected], current: [data.current], active: data.active ?? [] }
   for (const group of box.svg.querySelectorAll("g.node, g.edge")) {
     for (const [name, ids] of Object.entries(marks)) group.classList.toggle(name, ids.includes(group.id))
@@ -683,8 +777,13 @@ export default function (component) {
   parentElement.querySelector(".box").style.height = data.height
   if (box.digest !== data.digest || box.layout !== data.layout) replace(box, data)
   mark(box, data)
+  box.again = () => {
+    box.step = undefined
+    replace(box, data)
+    mark(box, data)
+  }
   const wanted = data.current ?? data.selected
-  const receivers = data.moving.map(([edge]) => edge.split("-")[0])
+  const receivers = data.moving.map(({ edge }) => edge.split("-")[0])
   if (box.wanted !== wanted) box.reveal(wanted, receivers)
   box.wanted = wanted
 

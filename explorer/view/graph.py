@@ -62,12 +62,24 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Move:
+    """A gradient on its way along an `edge`: `before` it meets the factor there, the `product`,
+    and what arrives `after` it. `factor` is what stands on the edge."""
+
+    edge: str
+    before: str
+    product: str
+    after: str
+    factor: str = ""
+
+
+@dataclass(frozen=True)
 class Marks:
     """Ids of what is highlighted: the chosen node, the step's node and the edges it uses.
 
-    The others are painted by graph.js: `hidden` are the nodes whose gradient is not shown,
-    `arriving` those whose gradient is complete once the texts `moving` along edges (by the edge's
-    id) have arrived, and `sums` what stands at nodes meanwhile.
+    The others are painted by graph.js while a reader is `walking`, with the arrows turned: `hidden`
+    are the nodes whose gradient is not shown, `arriving` those whose gradient is complete once what
+    is `moving` has arrived, and `sums` what stands at nodes meanwhile.
     """
 
     selected: str | None = None
@@ -75,8 +87,9 @@ class Marks:
     active: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     arriving: tuple[str, ...] = ()
-    moving: tuple[tuple[str, str], ...] = ()
+    moving: tuple[Move, ...] = ()
     sums: tuple[Sum, ...] = ()
+    walking: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,7 @@ NO_LINKS = Links()
 def graph_data(
     svg: str,
     *,
+    with_factors: str = "",
     key: str,
     height: str,
     alt: str,
@@ -125,12 +139,14 @@ def graph_data(
     still: bool = False,
     small: bool = False,
 ) -> dict[str, Any]:
-    """What the browser gets of a graph laid out as `svg`. The view of the one named `key` stays
-    while its layout is the same. A `still` one cannot be moved; a `small` one opens with its words
-    smaller. Tuples: whether a list is a table, Streamlit takes long to find."""
-    name = digest(svg)
+    """What the browser gets of a graph laid out as `svg`, and `with_factors`, which it shows where
+    they can be read in its frame. The view of the one named `key` stays while its layout is the
+    same. A `still` one cannot be moved; a `small` one opens with its words smaller. Tuples: whether
+    a list is a table, Streamlit takes long to find."""
+    name = digest(svg + with_factors)
     return {
         "svg": svg,
+        "factored": with_factors,
         "digest": name,
         "layout": f"{key}:{name}",
         "height": height,
@@ -142,7 +158,8 @@ def graph_data(
         "active": marks.active,
         "hidden": marks.hidden,
         "arriving": marks.arriving,
-        "moving": marks.moving,
+        "walking": marks.walking,
+        "moving": tuple(vars(one) for one in marks.moving),
         "sums": tuple(vars(one) for one in marks.sums),
         "places": {name: list(place) for name, place in links.places.items()},
         "notes": dict(links.notes),

@@ -25,7 +25,7 @@ def page_numbers(shown: int | None, named: bool, trace: Trace) -> Numbers:
     of lines show them; `named` as in `line_ends`."""
     titles = [column.title for column in tensor_columns(trace.tensors)]
     return {
-        "nodes": graph_numbers(shown, trace),
+        **graph_numbers(shown, trace),
         "rows": {
             str(row.id): dict(zip(titles, row.cells, strict=False))
             for row in tensor_rows(shown_tensors(trace))
@@ -36,8 +36,8 @@ def page_numbers(shown: int | None, named: bool, trace: Trace) -> Numbers:
     }
 
 
-def graph_numbers(shown: int | None, trace: Trace) -> Mapping[str, Any]:
-    """The numbers in the graph of the pass with this number."""
+def graph_numbers(shown: int | None, trace: Trace) -> Numbers:
+    """The numbers in the graph of the pass with this number: of its nodes, and on its edges."""
     drawn = next((p for p in trace.passes if p.number == shown), None)
     return drawn_pass.numbers_of(trace, drawn) if drawn is not None else {}
 

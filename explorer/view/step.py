@@ -86,12 +86,14 @@ def progress(now: int, shown: BackwardPass) -> str:
     return f"{shown.steps[now - 1].number:,} of {shown.step_count:,}"
 
 
-def rule_html(step: BackwardStep, shown: BackwardPass) -> str:
-    """What the node of a step is called, and what it does to the gradient."""
+def rule_html(step: BackwardStep, shown: BackwardPass, *, letters: str = "") -> str:
+    """What the node of a step is called, and what it does to the gradient. `letters` says what
+    those of its formula mean."""
     node = _node(step, shown)
     sentences = [
         role(node, shown),
         step.words if step.words or step.formula else _NO_RULE,
+        letters,
         *(f"Its gradient is a sum: {text}." for text in sums_at(step, shown)),
     ]
     if step.own:
@@ -163,7 +165,7 @@ def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
         ways = [(nodes[name], given) for name, given in flows if name in nodes]
         mark = f" {slot}" if len(step.grads_in) > 1 else ""
         added = f": sum of {len(ways)} paths" if len(ways) > 1 else ""
-        heading = html(term_link("gradient", "Gradient"), f" in{mark}, G{added}")
+        heading = html(term_link("gradient", "Gradient"), f" in{mark}{added}")
         parts.append(_labelled(heading, grad))
         if len(ways) > 1:
             parts += [_labelled(f"from {title(n, shown)}", g, "ax-way") for n, g in ways[:6]]

@@ -11,12 +11,16 @@ from itertools import groupby
 
 import numpy as np
 
+from explorer import limits
 from explorer.trace import Array, BackwardPass, BackwardStep, Node, Summary, TensorRecord
 from explorer.trace.text import number, shape_text
-from explorer.view.graph import Marks, Sum, inputs_of
+from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, numbers_text
+from explorer.view.graph import Marks, Move, Sum, inputs_of
 
 #: Most characters of an array on an edge, and of one term of a sum.
 _WIDTH, _TERM = 22, 9
+#: Most characters of a product with its factor.
+_PRODUCT = 34
 #: Most terms of a sum that are written out.
 _TERMS = 4
 
@@ -40,34 +44,33 @@ class Selection:
         return None
 
 
-def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Marks:
+def marks(
+    picked: Selection, shown: BackwardPass, nodes: Sequence[Node], where: Mapping[str, str]
+) -> Marks:
     """What is highlighted in the graph: the chosen node, the step's node, and the edges along
-    which it passes gradients. In a walk also what the step sends along them, and the gradients
-    that have not arrived. A node inside a folded block is marked by its block."""
-    drawn = {node.id for node in nodes}
-    lines = {node.id: f"line{node.line or 0}" for node in shown.nodes}
+    which it passes gradients, with what it sends along them. In a walk also the gradients that
+    have not arrived. `nodes` are those drawn, `where` the one drawn for another."""
 
-    def where(name: str) -> str:
-        return name if name in drawn else lines.get(name, name)
+    def drawn(name: str) -> str:
+        return where.get(name, name)
 
-    chosen = where(picked.node.id) if picked.node else None
+    chosen = drawn(picked.node.id) if picked.node else None
     if picked.step is None:
-        return Marks(selected=chosen)
+        return Marks(selected=chosen, walking=picked.walking)
     step = shown.steps[picked.step]
-    ways = [(flow.to, step.node) for flow in step.grads_out if flow.to is not None]
-    if not ways:  # AccumulateGrad: into its leaf
-        ways = [(leaf.id, step.node) for leaf in inputs_of(step.node, shown)]
-    edges = [f"{where(a)}-{where(b)}" for a, b in ways]
-    found = Marks(selected=chosen, current=where(step.node), active=tuple(edges))
+    ways = [(drawn(flow.to), drawn(step.node)) for flow in step.grads_out if flow.to is not None]
+    edges = tuple(f"{a}-{b}" for a, b in ways if a != b)
+    moving = _moving(step, shown, where)
+    found = Marks(selected=chosen, current=drawn(step.node), active=edges, moving=moving)
     if not picked.walking:
         return found
     arrival = arrival_steps(shown)
     return replace(
         found,
+        walking=True,
         hidden=tuple(n.id for n in nodes if arrival.get(n.id, -1) > picked.step),
         arriving=tuple(n.id for n in nodes if arrival.get(n.id) == picked.step),
-        moving=_moving(step, edges),
-        sums=tuple(_sums(picked.step, shown, drawn)),
+        sums=tuple(_sums(picked.step, shown, {node.id for node in nodes}, where)),
     )
 
 
@@ -136,16 +139,41 @@ def sums_at(step: BackwardStep, shown: BackwardPass) -> list[str]:
     return found
 
 
-def _moving(step: BackwardStep, edges: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The edges along which the step sends a gradient, each with the gradient in short."""
-    flows = [(flow.grad, flow.slot) for flow in step.grads_out if flow.to is not None]
-    if not flows and step.grads_in:
-        flows = [(step.grads_in[0], 0)] * len(edges)
-    sent: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for edge, (grad, slot) in zip(edges, flows, strict=False):
-        if grad is not None:
-            sent[edge].append((short(grad), slot))
-    return tuple((edge, _together(parts)) for edge, parts in sent.items())
+def _moving(step: BackwardStep, shown: BackwardPass, where: Mapping[str, str]) -> tuple[Move, ...]:
+    """What the step sends along each edge."""
+    sent: dict[str, list[tuple[Array, int]]] = defaultdict(list)
+    for flow in step.grads_out:
+        if flow.to is not None and flow.grad is not None:
+            sent[flow.to].append((flow.grad, flow.slot))
+    known = edge_factors(shown, only=step)
+    moves = []
+    for target, flows in sent.items():
+        ends = where.get(target, target), where.get(step.node, step.node)
+        if ends[0] == ends[1]:  # within a folded block
+            continue
+        given = known.get((target, step.node), [])
+        after = _together([(short(grad), slot) for grad, slot in flows])
+        before = ", ".join(short(grad) for grad in step.grads_in if grad is not None)
+        product = _product(step, given, flows)
+        moves.append(Move("-".join(ends), before, product or after, after, listed(given)))
+    return tuple(moves)
+
+
+def _product(
+    step: BackwardStep, given: Sequence[EdgeFactor], flows: Sequence[tuple[Array, int]]
+) -> str:
+    """What arrives at the factor, times it: "2.83 × 0.878 = 2.49"; empty where that is long."""
+    grad = step.grads_in[0] if len(step.grads_in) == 1 else None
+    total = _whole_sum([part for part, _ in flows])
+    numbers = [factor.numbers for factor in given]
+    one_input = len({slot for _, slot in flows}) == 1
+    if not isinstance(grad, np.ndarray) or total is None or not all(numbers) or not one_input:
+        return ""
+    if len(given) != len(flows) or grad.size > limits.FACTOR_ENTRIES:
+        return ""
+    terms = " + ".join(f"{numbers_text(grad)} × {text}" for text in numbers)
+    text = f"{terms} = {numbers_text(total)}"
+    return text if len(text) <= _PRODUCT else ""
 
 
 def _together(parts: Sequence[tuple[str, int]]) -> str:
@@ -154,23 +182,25 @@ def _together(parts: Sequence[tuple[str, int]]) -> str:
     return ", ".join(_joined([text for text, _ in same]) for _, same in by_slot)
 
 
-def _sums(now: int, shown: BackwardPass, drawn: Collection[str]) -> list[Sum]:
+def _sums(
+    now: int, shown: BackwardPass, drawn: Collection[str], where: Mapping[str, str]
+) -> list[Sum]:
     """What stands at the nodes that have received a gradient and have not run before this step."""
     steps = {step.node: (i, step) for i, step in enumerate(shown.steps)}
     kinds = {node.id: node.kind for node in shown.nodes}
     ways: dict[str, dict[int, list[tuple[int, Array]]]] = defaultdict(lambda: defaultdict(list))
     for i, step in enumerate(shown.steps):
         for flow in step.grads_out:
-            if flow.to in drawn and flow.to is not None and flow.grad is not None:
+            if flow.to is not None and flow.grad is not None:
                 ways[flow.to][flow.slot].append((i, flow.grad))
     found = []
     for name, slots in ways.items():
         place, step_of = steps.get(name, (len(shown.steps), None))
         started = any(i <= now for parts in slots.values() for i, _ in parts)
         done = place < now or (place == now and kinds.get(name) == "accumulate")
-        if started and not done:
+        if started and not done and (name in drawn or kinds.get(where.get(name, "")) == "leaf"):
             totals = step_of.grads_in if step_of else ()
-            found.append(_sum(name, now, slots, totals))
+            found.append(_sum(where.get(name, name), now, slots, totals))
     if kinds.get(shown.steps[now].node) == "accumulate":
         found += _accumulated(shown.steps[now], shown)
     return found

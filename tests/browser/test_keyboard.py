@@ -138,7 +138,7 @@ def test_the_first_visit(keys: Any, app: str) -> None:
 
     # The graph: one stop, and the arrows from node to node.
     go_to(tab, "weight, leaf")
-    expect_focus(tab, name="weight, leaf (), value 3, gradient 6")
+    expect_focus(tab, name="weight, leaf, value 3, gradient 6")
     tab.keyboard.press("ArrowDown")
     expect_focus(tab, name="AccumulateGrad")
     tab.keyboard.press("End")

@@ -330,7 +330,12 @@ def test_the_walk_marks_the_table_and_the_graph() -> None:
     assert not at.exception
     assert "Step 3 of 5:" in html_of(at)
     assert at.segmented_control(key="panel").value == "tensors"  # which shows what has arrived
-    assert at.markdown[0].value.split("$$")[1].strip().endswith(r"G \cdot 2 \cdot a")
+    assert (
+        at.markdown[0]
+        .value.split("$$")[1]
+        .strip()
+        .endswith(r"{\partial \text{(y²)}} \cdot 2 \cdot y")
+    )
     graph = component(at, "svg")
     assert graph["current"] == graph["selected"]
     assert len(graph["active"]) == 1

@@ -12,6 +12,7 @@ from explorer.trace import BackwardPass, Trace
 from explorer.trace.colours import GRADIENT
 from explorer.trace.examples import EXAMPLES
 from explorer.view import graph, walk
+from explorer.view.drawn_pass import leaf_boxes
 from explorer.view.graph import Marks
 from explorer.view.walk import Selection
 
@@ -33,7 +34,9 @@ def at(shown: BackwardPass, index: int) -> Selection:
 
 
 def marks_at(shown: BackwardPass, index: int) -> Marks:
-    return walk.marks(at(shown, index), shown, shown.nodes)
+    where = leaf_boxes(shown)
+    nodes = [node for node in shown.nodes if node.id not in where]
+    return walk.marks(at(shown, index), shown, nodes, where)
 
 
 #: Its backward pass ends in the middle, so some gradients never arrive.
@@ -49,7 +52,8 @@ def test_gradients_are_hidden_until_everything_that_uses_the_tensor_has_run(key:
             if edge.kind == "flow" and kinds[edge.target] in ("function", "accumulate"):
                 users.setdefault(edge.source, set()).add(edge.target)
         ran = {step.node for step in shown.steps}
-        edges = {f"{edge.source}-{edge.target}" for edge in shown.edges}
+        where = leaf_boxes(shown)
+        edges = {f"{where.get(edge.source, edge.source)}-{edge.target}" for edge in shown.edges}
         for index in range(len(shown.steps)):
             marks = marks_at(shown, index)
             done = {step.node for step in shown.steps[: index + 1]}
@@ -57,7 +61,7 @@ def test_gradients_are_hidden_until_everything_that_uses_the_tensor_has_run(key:
                 if node.kind in ("leaf", "function"):
                     waits = bool(users.get(node.id, set()) & ran - done)
                     assert (node.id in marks.hidden) == waits, (index, node)
-            assert {edge for edge, _ in marks.moving} <= edges
+            assert {move.edge for move in marks.moving} <= edges
         assert shown.steps == () or marks.hidden == ()
 
 
@@ -65,9 +69,10 @@ def test_a_pick_that_is_no_walk_hides_nothing() -> None:
     trace = explorer.run(PROGRAMS["shared"])
     (shown,) = trace.passes
     picked = replace(at(shown, 0), walking=False)
-    marks = walk.marks(picked, shown, shown.nodes)
+    marks = walk.marks(picked, shown, shown.nodes, {})
     assert marks.active
-    assert (marks.hidden, marks.moving, marks.sums) == ((), (), ())
+    assert not marks.walking
+    assert (marks.hidden, marks.sums) == ((), ())
     assert walk.awaited(picked, shown, trace.tensors) == {}
 
 
@@ -93,7 +98,19 @@ def test_paths_that_meet_are_parts_and_then_the_sum() -> None:
 def test_both_factors_may_be_the_same_tensor() -> None:
     assert sums("y = x * x\ny.backward()\n")[0] == [("", "3 + 3", "3 + 3 = 6")]
     shown = explorer.run(HEAD + "y = x * x\ny.backward()\n").passes[0]
-    assert [text for _, text in marks_at(shown, 0).moving] == ["3 + 3"]
+    (move,) = marks_at(shown, 0).moving
+    assert (move.factor, move.before) == ("× x = 3, twice", "1")
+    assert (move.product, move.after) == ("1 × 3 + 1 × 3 = 6", "3 + 3")
+
+
+def test_a_gradient_is_multiplied_by_the_factor_it_passes() -> None:
+    shown = explorer.run(HEAD + "y = 3 * torch.sin(x)\ny.backward()\n").passes[0]
+    first, second, _ = (marks_at(shown, index).moving for index in range(3))
+    assert [(m.before, m.product, m.after) for m in first] == [("1", "1 × 3 = 3", "3")]
+    (move,) = second
+    assert move.factor == "× cos(x) = -0.99"
+    assert (move.before, move.product) == ("3", "3 × -0.99 = -2.97")
+    assert move.after == "-2.97"
 
 
 def test_of_arrays_the_first_numbers_are_added() -> None:

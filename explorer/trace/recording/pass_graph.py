@@ -208,9 +208,15 @@ def dot_text(
     *,
     hide: Collection[str] = (),
     hooks: Mapping[int, str] | None = None,
+    heads: Mapping[str, tuple[str, str]] | None = None,
+    factors: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
     """The graph as graphviz source. `hide` lists kinds to leave out, such as "saved"; `hooks` says
-    what hooks did to tensors, by their ids."""
+    what hooks did to tensors, by their ids.
+
+    `heads` are the first lines of nodes by their ids: a tensor's name, and what else is said;
+    `factors` what stands on edges, by the ids of their source and target.
+    """
     shown = {node.id for node in nodes if node.kind not in hide}
     outputs = _outputs(nodes)
     numbers = node_numbers(nodes, tensors, hooks or {})
@@ -221,6 +227,8 @@ def dot_text(
         f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.025" height="0.2"]',
         f'  edge [color="{LINE}" arrowsize="0.7"]',
     ]
+    if factors:
+        lines.append(f'  edge [fontname="monospace" fontsize="12" fontcolor="{TEXT}"]')
     for node in nodes:
         if node.id in shown:
             is_repeated = node.kind == "function" and node.tensor in outputs
@@ -228,15 +236,20 @@ def dot_text(
             style = ' style="filled,rounded,dashed"' if node.kind == "frozen" else ""
             label = "" if is_repeated else node.label
             kind = "nonleaf" if node.kind == "function" and label else node.kind
+            kind_and_shape = f"{node.name} {shape_text(node.shape)}".strip()
+            head = (heads or {}).get(node.id) or (label, kind_and_shape)
+            text = _html_label(head, record, numbers.get(node.id, {}))
             lines.append(
                 f'  {node.id} [id="{node.id}" class="{kind}" fillcolor="{FILLS[node.kind]}"'
-                f"{style} label=<{_html_label(node, label, record, numbers.get(node.id, {}))}>]"
+                f"{style} label=<{text}>]"
             )
     for edge in edges:
         if edge.source in shown and edge.target in shown and edge.kind not in hide:
             style = "" if edge.kind == "flow" else ' style="dashed" arrowhead="none"'
+            factor = (factors or {}).get((edge.source, edge.target)) if not style else None
+            text = f" label=< {_escape(factor)}>" if factor else ""
             lines.append(
-                f'  {edge.source} -> {edge.target} [id="{edge.source}-{edge.target}"{style}]'
+                f'  {edge.source} -> {edge.target} [id="{edge.source}-{edge.target}"{style}{text}]'
             )
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -278,13 +291,15 @@ def _with_reader(lines: list[str], record: TensorRecord) -> list[str]:
 
 
 def _html_label(
-    node: Node, label: str, record: TensorRecord | None, numbers: Mapping[str, Sequence[str]]
+    head: tuple[str, str],
+    record: TensorRecord | None,
+    numbers: Mapping[str, Sequence[str]],
 ) -> str:
+    label, more = head
     grey = f'<FONT COLOR="{FAINT}">{{}}</FONT>'
     bold = "{}" if record is not None and not record.named else "<B>{}</B>"
-    head = bold.format(_escape(label)) + " " if label else ""
-    shape = shape_text(node.shape)
-    rows = [head + grey.format(_escape(f"{node.name} {shape}".strip()))]
+    name = bold.format(_escape(label)) + " " if label else ""
+    rows = [name + grey.format(_escape(more))]
     rows += [_escape(line) for line in numbers.get("value", ())]
     rows += [
         f'<FONT COLOR="{GRADIENT}">{"grad " if i == 0 else "     "}{_escape(line)}</FONT>'

@@ -193,27 +193,33 @@ _OF_AXIS = r"\ \text{of axis}\ <axis>"
 _INDEX = f"<i:index>{_OF_AXIS}"
 
 RULES: dict[str, Rule] = {
-    "SelectBackward0": rule(OTHERS, edge="put back", a=(_select_tex(_place("@")), _put(_select))),
-    "SliceBackward0": rule(OTHERS, edge="put back", a=(_slice_tex(_place("@")), _put(_slice))),
+    "SelectBackward0": rule(
+        OTHERS, edge="into its place", a=(_select_tex(_place("@")), _put(_select))
+    ),
+    "SliceBackward0": rule(
+        OTHERS, edge="into its place", a=(_slice_tex(_place("@")), _put(_slice))
+    ),
     "DiagonalBackward0": rule(
-        OTHERS, edge="put back", a=(_place(r"\text{the diagonal}"), _diagonal)
+        OTHERS, edge="into its place", a=(_place(r"\text{the diagonal}"), _diagonal)
     ),
     "DiagonalBackward0_copy": rule(
-        OTHERS, edge="put back", a=(_place(r"\text{the diagonal}"), _diagonal)
+        OTHERS, edge="into its place", a=(_place(r"\text{the diagonal}"), _diagonal)
     ),
-    "IndexBackward0": rule(REPEATED, edge="put back", a=(_add(r"\text{the index}"), _index_add)),
+    "IndexBackward0": rule(
+        REPEATED, edge="into its place", a=(_add(r"\text{the index}"), _index_add)
+    ),
     "IndexSelectBackward0": rule(
         REPEATED,
-        edge="put back",
+        edge="into its place",
         a=(_add(_INDEX), _index_select),
     ),
-    "GatherBackward0": rule(REPEATED, edge="put back", a=(_add(_INDEX), _taken)),
-    "TakeBackward0": rule(REPEATED, edge="put back", a=(_add("<i:index>"), _take)),
-    "MaskedSelectBackward0": rule(OTHERS, edge="put back", a=(_place("<m:mask>"), _masked)),
-    "EmbeddingBackward0": rule(REPEATED, edge="put back", a=(_embedding_tex, _embedding)),
+    "GatherBackward0": rule(REPEATED, edge="into its place", a=(_add(_INDEX), _taken)),
+    "TakeBackward0": rule(REPEATED, edge="into its place", a=(_add("<i:index>"), _take)),
+    "MaskedSelectBackward0": rule(OTHERS, edge="into its place", a=(_place("<m:mask>"), _masked)),
+    "EmbeddingBackward0": rule(REPEATED, edge="into its place", a=(_embedding_tex, _embedding)),
     "UnfoldBackward0": rule(
         "The windows overlap: their gradients are added.",
-        edge="put back",
+        edge="into its place",
         a=(_add(r"\text{its windows}"), _windows),
     ),
     "IndexPutBackward0": rule(
@@ -280,10 +286,14 @@ RULES: dict[str, Rule] = {
         ),
     ),
     "TrilBackward0": rule(
-        OTHERS, edge="put back", a=(r"\operatorname{tril}(<G>)", lambda v: np.tril(v.G, v.diagonal))
+        OTHERS,
+        edge="into its place",
+        a=(r"\operatorname{tril}(<G>)", lambda v: np.tril(v.G, v.diagonal)),
     ),
     "TriuBackward0": rule(
-        OTHERS, edge="put back", a=(r"\operatorname{triu}(<G>)", lambda v: np.triu(v.G, v.diagonal))
+        OTHERS,
+        edge="into its place",
+        a=(r"\operatorname{triu}(<G>)", lambda v: np.triu(v.G, v.diagonal)),
     ),
     "CopyBackwards": rule(
         "The old values were overwritten.",

@@ -289,7 +289,7 @@ RULES: dict[str, Rule] = {
     "AdaptiveAvgPool3DBackward0": _adaptive_rule,
     "Im2ColBackward0": rule(
         "The patches overlap: their gradients are added.",
-        edge="put back",
+        edge="into its place",
         x=(r"\operatorname{fold}(<G>)", _im2col),
     ),
     **{

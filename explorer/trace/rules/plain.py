@@ -15,8 +15,11 @@ _RAISED = str.maketrans("0123456789+-−ᵀ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻
 #: What may be raised, character by character.
 _RAISABLE = re.compile(r"[0-9+\-−ᵀ]+")
 _TOKEN = re.compile(r"\\([a-zA-Z]+)|\\(.)|([{}^_])|( \* )|(.)", re.DOTALL)
+#: Characters from here on, which Unicode leaves to private use, stand for names and numbers.
+PRIVATE = 0xE000
+_PRODUCT = re.compile(r"[\w.·\ue000-\uf8ff]+")
 #: What stands below or above a fraction's line without parentheses.
-_SIMPLE = re.compile(r"[\w.·⁰-⁹²³̂̄]+|[\w]*\([^()]*\)|√\([^()]*\)")
+_SIMPLE = re.compile(r"[\w.\ue000-\uf8ff⁰-⁹²³̂̄]+|[\w]*\([^()]*\)|√\([^()]*\)")
 
 
 def plain(tex: str) -> str:
@@ -40,7 +43,7 @@ class _Reader:
             if command:
                 text += self._command(command)
             elif brace == "^":
-                text += _raised(self._argument())
+                text += raised(self._argument())
             elif brace == "_":
                 index = self._argument()
                 text += f" over {index} of" if text.endswith("Σ") else f"_{index}"
@@ -62,7 +65,9 @@ class _Reader:
 
     def _command(self, name: str) -> str:
         if name in ("frac", "tfrac"):
-            return f"{_grouped(self._argument())}/{_grouped(self._argument())}"
+            above = self._argument().strip()
+            product = above if _PRODUCT.fullmatch(above) else _grouped(above)
+            return f"{product}/{_grouped(self._argument())}"
         if name == "sqrt":
             return f"√({self._argument()})"
         if name in ("text", "operatorname", "mathbf"):
@@ -80,5 +85,6 @@ def _grouped(text: str) -> str:
     return text if _SIMPLE.fullmatch(text) else f"({text})"
 
 
-def _raised(text: str) -> str:
+def raised(text: str) -> str:
+    """An exponent."""
     return text.translate(_RAISED) if _RAISABLE.fullmatch(text) else f"^{_grouped(text)}"

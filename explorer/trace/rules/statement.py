@@ -6,7 +6,7 @@ import inspect
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,15 +45,29 @@ class Statement:
     words: str = ""
 
 
+@dataclass(frozen=True)
+class Names:
+    """What formulas call things, in LaTeX: the result that backward starts from, the gradient that
+    comes in, and by a rule's letters its inputs and saved values."""
+
+    root: str = "L"
+    gradient: str = "G"
+    letters: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_NAMES = Names()
+
+
 def state(
     name: str,
     grads_in: Sequence[Array | None],
     flows: Sequence[Flow],
     saved: Mapping[str, Array | Plain],
+    names: Names = NO_NAMES,
 ) -> Statement:
     """What the node `name` does with its gradient. Fields are empty where no rule is known."""
     try:
-        return _state(name, grads_in, flows, saved)
+        return _state(name, grads_in, flows, saved, names)
     except Exception:  # the trace is worth more than one statement
         _LOG.exception("the rule of %s failed", name)
         return Statement(words=UNKNOWN)
@@ -64,6 +78,7 @@ def _state(
     grads_in: Sequence[Array | None],
     flows: Sequence[Flow],
     saved: Mapping[str, Array | Plain],
+    names: Names,
 ) -> Statement:
     if complex_numbers.is_complex(grads_in, flows, saved):
         lines = complex_numbers.formulas(name, grads_in, flows, saved)
@@ -77,32 +92,37 @@ def _state(
     inputs = applied(rule, name, grads_in, flows, saved)
     for values, part, flow in inputs[: limits.MOST_STATED_INPUTS]:
         try:
-            formula, number, axes = _line(rule, values, part, flow.grad)
+            formula, number, axes = _line(rule, values, part, flow.grad, names)
         except NotStated:
             continue
         formulas.append(formula)
         numbers.append(number)
         if axes:
-            words.append(_summed(part.letter, axes))
+            words.append(_summed(names.letters.get(part.letter, part.letter), axes))
     if len(inputs) > limits.MOST_STATED_INPUTS:
         words.append("The other inputs follow the same rule.")
     return Statement(_aligned(formulas), _aligned(numbers), " ".join(dict.fromkeys(words)))
 
 
 def stored(
-    grads_in: Sequence[Array | None], before: Array | None, after: Array | None
+    grads_in: Sequence[Array | None],
+    before: Array | None,
+    after: Array | None,
+    names: Names = NO_NAMES,
+    leaf: str = "",
 ) -> Statement:
-    """What AccumulateGrad does: the old `.grad` plus the gradient, or the gradient itself."""
+    """What AccumulateGrad does: the old `.grad` of the `leaf` plus the gradient, or the gradient
+    itself."""
     grad = grads_in[0] if grads_in else None
+    stored = rf"{leaf}\text{{.grad}}"
     if before is None:
-        formula, words = r"\text{.grad} = G", "The leaf's .grad was None: it becomes the gradient."
-        numbers = rf"\text{{.grad}} = {_result(after if after is not None else grad)}"
+        formula = f"{stored} = {names.gradient}"
+        words = "The leaf's .grad was None: it becomes the gradient."
+        numbers = f"{stored} = {_result(after if after is not None else grad)}"
     else:
-        formula = r"\text{.grad} = \text{.grad}_{\text{old}} + G"
+        formula = rf"{stored} = {stored}_{{\text{{old}}}} + {names.gradient}"
         words = "The leaf's .grad was not None: the gradient is added to it."
-        numbers = (
-            rf"\text{{.grad}} = {literal(before, 'g')} + {literal(grad, 'G')} = {_result(after)}"
-        )
+        numbers = f"{stored} = {literal(before, 'g')} + {literal(grad, 'G')} = {_result(after)}"
     return Statement(formula, numbers, words)
 
 
@@ -134,7 +154,7 @@ def own_backward(node: Any) -> tuple[str, int] | None:
 
 
 def _line(
-    rule: Rule, values: Values, part: Part, result: Array | None
+    rule: Rule, values: Values, part: Part, result: Array | None, names: Names
 ) -> tuple[str, str, tuple[int, ...]]:
     """One input's formula and numbers, and the axes it was summed over for broadcasting."""
     template = part.template(values)
@@ -143,24 +163,25 @@ def _line(
     if rule.elementwise and grad is not None:
         axes = summed_axes(tuple(grad.shape), values.shape)
     template = sum_tex(axes, f"({template})") if axes else template
-    left = rf"\frac{{\partial L}}{{\partial {part.letter}}}"
-    formula = f"{left} &= {_filled(template, values, None)}"
+    letter = names.letters.get(part.letter, part.letter)
+    left = rf"\frac{{\partial {names.root}}}{{\partial {letter}}}"
+    formula = f"{left} &= {_filled(template, values, None, names)}"
     place = _first(rule, result) if not axes else None
     first, *named = _NAMED.split(template)
-    written, *named = (_filled(tex, values, place or ()) for tex in (first, *named))
+    written, *named = (_filled(tex, values, place or (), names) for tex in (first, *named))
     index = "" if place is None else f"[{', '.join(map(str, place))}]"
     got = _result(result if place is None else _first_element(result))
     equals = "" if template == "<G>" else f" = {got}"
     return formula, f"{left}{index} &= " + r",\ ".join([written + equals, *named]), axes
 
 
-def _filled(template: str, values: Values, place: tuple[int, ...] | None) -> str:
+def _filled(template: str, values: Values, place: tuple[int, ...] | None, names: Names) -> str:
     """The template with letters (`place` None), all numbers (()), or those of one element."""
 
     def piece(match: re.Match[str]) -> str:
         shown, value = _shown(*match.groups()), values.raw(match[2])
         if place is None and not (len(shown) > 1 and isinstance(value, int | float)):
-            return shown
+            return names.gradient if shown == "G" else names.letters.get(shown, shown)
         return literal(_first_element(value) if place else value, shown)
 
     def times(match: re.Match[str]) -> str:
@@ -170,8 +191,7 @@ def _filled(template: str, values: Values, place: tuple[int, ...] | None) -> str
         return f"{left} {'·' if scalar else '⊙'} "
 
     signed = _TIMES.sub(times, template)
-    filled = _FIELD.sub(piece, signed)
-    return filled.replace("·", r"\cdot").replace("⊙", r"\odot")
+    return _FIELD.sub(piece, signed.replace("·", r"\cdot").replace("⊙", r"\odot"))
 
 
 def letters(template: str) -> dict[str, str]:

@@ -32,6 +32,7 @@ from explorer.view.graph import Draggable
 from explorer.view.walk import Selection, marks
 
 _UNFOLDED = "unfolded"
+_NAMES = "Names the operations as autograd does: SinBackward0 for sin, AccumulateGrad for a leaf"
 _SAVED = "Draws the values that operations save for backward"
 #: Marks the graph while the program runs again, if that takes longer than a moment.
 _STALE = (
@@ -59,9 +60,10 @@ class GraphPanel:
             mount_graph(
                 self.drawn.dot,
                 self.drawn.nodes,
+                with_factors=self.drawn.with_factors,
                 key="graph",
                 head=self.list_place,
-                marks=marks(picked, self.shown, self.drawn.nodes),
+                marks=marks(picked, self.shown, self.drawn.nodes, self.drawn.where),
                 links=self.drawn.links,
                 draggable=self.draggable,
                 alt=f"Graph of the backward pass from {self.shown.root}",
@@ -95,13 +97,19 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
         with tools:
             _draw_downloads(run, None)
         return None
-    place, key = st.container(), head.container(width="content")
+    place, key = (
+        st.container(),
+        head.container(horizontal=True, vertical_alignment="center", gap="small", width="content"),
+    )
     with more:
         saved = st.toggle("Show saved values", key="saved", bind="query-params", help=_SAVED)
     trace = run.trace
     name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
-    drawn = _kept_graph(name, trace, shown, saved=saved)
     with key:
+        torch_names = st.toggle("PyTorch's names", key="names", bind="query-params", help=_NAMES)
+        legend = st.container(width="content")
+    drawn = _kept_graph(name, trace, shown, saved=saved, torch_names=torch_names)
+    with legend:
         draw_legend(drawn.dot)
     with tools:
         _draw_downloads(run, drawn.dot)
@@ -174,14 +182,17 @@ def _why_no_graph(trace: Trace) -> str:
     return "backward has not run, so no graph is shown."
 
 
-def _kept_graph(name: str, trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
+def _kept_graph(
+    name: str, trace: Trace, shown: BackwardPass, *, saved: bool, torch_names: bool
+) -> DrawnPass:
     """The graph of `shown` with the blocks that the reader has expanded in the graph `name`."""
     restore_once(_UNFOLDED, _read_unfolded)
     graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
     if graph_name != name:
         unfolded = frozenset()
     identity = derived(trace, "identity", object)
-    return _shared_graph((identity, shown.number, saved, unfolded), trace, shown)
+    key = (identity, shown.number, saved, torch_names, unfolded)
+    return _shared_graph(key, trace, shown)
 
 
 def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
@@ -193,10 +204,10 @@ def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
 # By the trace itself, not by what it says: a program may forge its answer.
 @shared(limits.PASSES_KEPT, key=lambda key, *_: key)
 def _shared_graph(
-    key: tuple[object, int, bool, frozenset[str]], trace: Trace, shown: BackwardPass
+    key: tuple[object, int, bool, bool, frozenset[str]], trace: Trace, shown: BackwardPass
 ) -> DrawnPass:
-    _, _, saved, unfolded = key
-    return make_graph(trace, shown, saved=saved, unfolded=unfolded)
+    _, _, saved, torch_names, unfolded = key
+    return make_graph(trace, shown, saved=saved, unfolded=unfolded, torch_names=torch_names)
 
 
 def _unfold_buttons(name: str, drawn: DrawnPass, chosen: Node | None) -> None:

@@ -14,6 +14,7 @@ from explorer.trace import BackwardPass
 from explorer.ui.expression.selection import Picker
 from explorer.ui.widgets.basics import formula
 from explorer.view import step
+from explorer.view.rule_names import named_rule
 from explorer.view.walk import Selection
 
 #: How long a step is shown while the walk plays, in seconds.
@@ -49,7 +50,6 @@ def draw_walk(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         st.button(
             "Previous step",
             icon=":material/chevron_left:",
-            help="Goes back to the node that ran before",
             key="walk-previous",
             type="tertiary",
             on_click=go,
@@ -59,7 +59,6 @@ def draw_walk(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         st.button(
             "Next step",
             icon=":material/chevron_right:",
-            help="Goes to the node that runs next: its gradients are sent along the edges",
             key="walk-next",
             type="tertiary",
             on_click=go,
@@ -69,7 +68,6 @@ def draw_walk(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         pressed = st.button(
             "Pause" if _is_playing() else "Play",
             icon=":material/pause:" if _is_playing() else ":material/play_arrow:",
-            help="Goes through the backward pass by itself",
             key="walk-play",
             type="tertiary",
             on_click=toggled,
@@ -88,9 +86,10 @@ def draw_walk(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         st.html(f'<div class="ax-note">{step.progress(now, shown)}</div>', width="content")
     if picked.step is not None:
         chosen = shown.steps[picked.step]
+        rule = named_rule(chosen, shown)
         with st.container(key="local-rule"):
-            st.html(step.rule_html(chosen, shown))
-            formula(chosen.formula, chosen.numbers)
+            st.html(step.rule_html(chosen, shown, letters=rule.letters))
+            formula(rule.formula, rule.numbers)
     if pressed or ended:
         st.rerun()  # the whole page, which starts or stops the timer
 

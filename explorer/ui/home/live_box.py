@@ -85,6 +85,7 @@ def _draw_graph(trace: Trace, *, failed: bool) -> None:
     mount_graph(
         drawn.dot,
         drawn.nodes,
+        with_factors=drawn.with_factors,
         key="home-graph",
         draggable=draggable_leaves(trace, drawn.nodes),
         alt=f"Graph of the backward pass from {shown.root}",
@@ -98,7 +99,7 @@ def _draw_graph(trace: Trace, *, failed: bool) -> None:
 def _numbers(trace: Trace) -> Numbers:
     """The numbers of a frame: those of the graph and of the handles."""
     number = trace.passes[0].number if trace.passes else None
-    return {"nodes": graph_numbers(number, trace), "inputs": input_numbers(trace)}
+    return {**graph_numbers(number, trace), "inputs": input_numbers(trace)}
 
 
 def _open_button(source: str) -> None:

@@ -45,6 +45,7 @@ def mount_graph(
     dot: str,
     nodes: Sequence[Node],
     *,
+    with_factors: str = "",
     key: str,
     head: Any = None,
     marks: Marks = NO_MARKS,
@@ -53,8 +54,8 @@ def mount_graph(
     alt: str,
     on_choose: Callable[[str | None], None] = lambda node: None,
 ) -> None:
-    """Draw `dot` as high as the page's style says; `on_choose` is called with a node's id when the
-    reader picks one.
+    """Draw `dot` as high as the page's style says, or the same `with_factors` where that fits;
+    `on_choose` is called with a node's id when the reader picks one.
 
     A node is picked by a click or from the list of nodes, which goes into the row `head`, if one is
     given.
@@ -76,6 +77,7 @@ def mount_graph(
         else:
             data = graph_data(
                 drawn,
+                with_factors=(_svg(with_factors) if with_factors else None) or "",
                 key=key,
                 height=_HEIGHT,
                 alt=alt,
