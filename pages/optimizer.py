@@ -55,6 +55,7 @@ def draw_workspace() -> None:
     sliders.draw_sliders(workspace)
     draw_surface(workspace, all_runs)
     charts.draw_fit(workspace)
+    charts.draw_loss(all_runs)
     controls.draw_calls(workspace)
     controls.draw_sentences(workspace)
     report_invalid(

@@ -35,11 +35,13 @@ class Curvature:
     `is_whole` says that these are all; otherwise there is only the largest, approximated from
     products of the Hessian with vectors. `is_constant` says that the loss is quadratic: the same
     Hessian everywhere, as far as two other points show. `gradient` are the components of the
-    gradient along the eigenvectors, if all are known.
+    gradient along the eigenvectors, if all are known; `steepest` is the eigenvector of the largest
+    eigenvalue then.
     """
 
     eigenvalues: np.ndarray
     gradient: np.ndarray
+    steepest: np.ndarray
     is_whole: bool
     is_constant: bool
 
@@ -73,7 +75,7 @@ def _whole(live: Live, leaves: Sequence[Tensor]) -> Curvature | None:
     values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
     others = (-1.5 * here - 1, 7 + 3 * np.abs(here))
     is_constant = all(_is_quadratic(live, leaves, here, gradient, hessian, at) for at in others)
-    return Curvature(values, vectors.T @ gradient, True, is_constant)
+    return Curvature(values, vectors.T @ gradient, vectors[:, -1], True, is_constant)
 
 
 def _is_quadratic(
@@ -118,7 +120,7 @@ def _largest(live: Live, leaves: Sequence[Tensor], size: int, end: float) -> Cur
         found = lanczos(lambda vector: _product(gradient, leaves, vector), size, end)
     if found is None:
         return None
-    return Curvature(np.array([found]), np.empty(0), False, False)
+    return Curvature(np.array([found]), np.empty(0), np.empty(0), False, False)
 
 
 def lanczos(multiply: Callable[[Tensor], Tensor], size: int, end: float) -> float | None:

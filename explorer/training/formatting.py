@@ -9,6 +9,11 @@ def format_number(value: float | complex) -> str:
     return f"{value:.6g}".replace("-", "−")
 
 
+def format_short(value: float) -> str:
+    """Three significant digits, with the exponent as the pictures write it: "−2.54e20"."""
+    return format_number(float(f"{value:.3g}")).replace("e+0", "e").replace("e+", "e")
+
+
 def element_name(name: str, index: tuple[int, ...]) -> str:
     """How an element is written: "w[0, 1]", or just "x" for a tensor without axes."""
     return f"{name}[{', '.join(map(str, index))}]" if index else name

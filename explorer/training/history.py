@@ -292,6 +292,18 @@ class Timeline:
         self.nbytes -= self.bases.pop(position).nbytes
 
 
+def count_steps(actions: Sequence[Action]) -> tuple[int, bool]:
+    """How many steps these actions take, and whether each uses the gradients of one backward."""
+    steps, passes, is_plain = 0, 0, True
+    for name, argument in actions:
+        if name == "zero_grad" or (name == "iteration" and argument):
+            passes = 0
+        passes += name in ("backward", "iteration")
+        if name in ("step", "iteration"):
+            steps, is_plain = steps + 1, is_plain and passes == 1
+    return steps, is_plain
+
+
 def press_title(actions: Sequence[Action]) -> str:
     """How a press is called: "step", "3 iterations"."""
     name = actions[0][0]

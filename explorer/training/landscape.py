@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,9 @@ def surface_around(
     compute, live, each = _fastest(whole_problem(problem), seed, plane, *places)
     if seconds is not None and not flat:
         size = max(COARSEST, min(size, math.isqrt(int(seconds / each))))
-    x = _axis(path[:, 0], size, margin)
-    y = np.zeros(1) if flat else _axis(path[:, 1], size, margin)
+    across, up = plane.linear_widths
+    x = _axis(path[:, 0], size, margin, across)
+    y = np.zeros(1) if flat else _axis(path[:, 1], size, margin, up)
     losses: list[float] = []
     most = limits.MOST_SURFACE_NUMBERS if compute is many_losses else _FEW_NUMBERS
     few = max(1, most // len(plane.origin))  # places at a time
@@ -176,12 +177,20 @@ def _losses_at(live: Live, points: np.ndarray) -> list[float]:
     return losses
 
 
-def _axis(along: np.ndarray, size: int, margin: float) -> np.ndarray:
+def _axis(along: np.ndarray, size: int, margin: float, linear_width: float = 0.0) -> np.ndarray:
     """From below the path's lowest to above its highest coordinate."""
     finite = along[np.isfinite(along)]
+    if linear_width:
+        even = _axis(np.arcsinh(finite / linear_width), size, margin)
+        numbers: np.ndarray = linear_width * np.sinh(even.clip(-_EVEN, _EVEN))
+        return numbers
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
     reach = max(high - low, 0.1 * max(abs(low), abs(high)), 1e-3)
     return np.linspace(low - margin * reach, high + margin * reach, size)
+
+
+#: The largest number on a logarithmic axis, where it is even: e^650 is near the end of float64.
+_EVEN = 650.0
 
 
 # -- what a picture has to show -------------------------------------------------------------------
@@ -191,12 +200,28 @@ _REACH = 1.2
 #: What is further away than so many times the start's distance from 0, or than this, is in the
 #: picture only if the loss is lower there: of a run that diverges the first steps are seen.
 _FAR = 100
+#: Beyond so many times what the first picture reaches, an axis along which a run diverges turns
+#: logarithmic: until then its steps are seen to grow.
+_LINEAR = 8
 #: A run whose last step is so many times as long as its median step runs away.
 _LONGER = 10
 #: Steps ahead that it shows as well.
 _AHEAD = 100
 #: A projected path, which may have hardly begun, may go on so many times as far.
 _WIDER = 20
+
+
+def widen(plane: Plane, path: np.ndarray, losses: np.ndarray) -> tuple[Plane, np.ndarray]:
+    """The plane and the part of a path, (n, 2), for a picture. On chosen axes, all of a run that
+    diverges: an axis along which it does turns logarithmic."""
+    finite = np.isfinite(path).all(1)
+    if not plane.exact or not finite[0]:
+        return plane, near_part(path, losses)
+    reach = _REACH * np.maximum(np.abs(path[0]), 1.0)
+    climbs = finite & ~(losses < losses[0])  # also where the loss is not known
+    is_far = (np.abs(path[climbs]) > _LINEAR * reach).any(0)
+    across, up = np.where(is_far, reach, 0.0).tolist()
+    return replace(plane, linear_widths=(across, up)), path[finite]
 
 
 def extent_of_path(plane: Plane, path: np.ndarray) -> np.ndarray:
@@ -253,6 +278,8 @@ def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:
     """The extent, in round numbers, of these coordinates and of where the session is going, if it
     goes down."""
     low, high = _ends(path)
+    if any(plane.linear_widths):  # it goes up
+        return path
     with suppress(ProgramRefused, ValueError):
         ahead = session.look_ahead(plane, steps=_AHEAD, seconds=limits.EXTENT_SECONDS)
         if len(ahead.losses) and ahead.losses[-1] <= ahead.losses[0]:

@@ -22,7 +22,8 @@ class Plane:
 
     `exact` says that the directions are two elements; a path then lies in the plane as long as
     the other parameters do not change. Otherwise the path is projected. `explanation` says in a
-    sentence what the plane is.
+    sentence what the plane is. A picture of it is linear in each direction up to about its number
+    in `linear_widths` from 0, and logarithmic beyond; throughout linear where that is 0.
     """
 
     origin: np.ndarray
@@ -31,6 +32,7 @@ class Plane:
     labels: tuple[str, str]
     exact: bool
     explanation: str = ""
+    linear_widths: tuple[float, float] = (0.0, 0.0)
 
     def place(self, points: Sequence[Point]) -> np.ndarray:
         """Coordinates of these points in the plane, (n, 2)."""

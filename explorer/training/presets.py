@@ -30,18 +30,6 @@ def _numbers(**start: float) -> str:
 
 _PRESETS = (
     Preset(
-        name="parabola",
-        title="Parabola",
-        setup=_numbers(x=10.0),
-        loss="loss = x ** 2",
-        question="At which learning rate does gradient descent diverge?",
-        note="The gradient is 2x, so without momentum each step multiplies x by 1 − 2·lr: by 0.6 "
-        "at lr = 0.2. At lr = 1, x jumps between 10 and −10 forever.",
-        sgd_lr=0.2,
-        adaptive_lr=1.0,
-        compare="SGD lr=0.9; SGD lr=1.01",
-    ),
-    Preset(
         name="ill-conditioned quadratic",
         title="Ill-conditioned quadratic",
         setup=_numbers(a=-5.0, b=-2.0),
@@ -52,6 +40,18 @@ _PRESETS = (
         sgd_lr=0.4,
         adaptive_lr=0.3,
         compare="SGD lr=0.4 momentum=0.5; SGD lr=0.4 momentum=0.9",
+    ),
+    Preset(
+        name="parabola",
+        title="Parabola",
+        setup=_numbers(x=10.0),
+        loss="loss = x ** 2",
+        question="At which learning rate does gradient descent diverge?",
+        note="The gradient is 2x, so without momentum each step multiplies x by 1 − 2·lr: by 0.6 "
+        "at lr = 0.2. At lr = 1, x jumps between 10 and −10 forever.",
+        sgd_lr=0.2,
+        adaptive_lr=1.0,
+        compare="SGD lr=0.9; SGD lr=1.01",
     ),
     Preset(
         name="rosenbrock",

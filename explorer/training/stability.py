@@ -7,14 +7,15 @@ https://distill.pub/2017/momentum/. Everything else is read from the path ahead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from explorer.training.curvature import Curvature
-from explorer.training.formatting import format_number, pluralize
+from explorer.training.formatting import format_number, format_short, pluralize
+from explorer.training.history import Track
 from explorer.training.lookahead import Ahead
 
 #: What may become of a run.
@@ -23,6 +24,10 @@ REGIMES = ("converges", "converges, oscillating", "oscillates", "diverges", "sta
 FEWEST = 20
 #: How far a factor may be from 1 and still be one, for rounding.
 _TINY = 1e-6
+#: A loss that has become so many times as large has grown, whatever comes next.
+_FAR = 100
+#: The share of a direction that has to be along one element for that to be its name.
+_ALONG = 0.999
 #: What an overshoot must be of the distance before, to be seen.
 _VISIBLE = 0.01
 
@@ -144,6 +149,44 @@ def quadratic_regime(
         swings = "jumps across" if not momentum else "swings around"
         return "converges, oscillating", f"It {swings} the minimum; in the long run, {rate}."
     return "converges", f"It approaches the minimum from one side; in the long run, {rate}."
+
+
+def explain_growth(track: Track, since: int, ahead: Ahead | None, names: Sequence[str]) -> str:
+    """How the loss has grown, in steps with the same settings, after the first `since` of a run;
+    empty where it has not, or only for a while. `ahead` has the settings, and the curvature: the
+    reason is given where it is known, which is for SGD on a quadratic loss. `names` are those of
+    all elements."""
+    curve = zip(track.loss.steps, track.loss.values, strict=True)
+    known = [(step, loss) for step, loss in curve if step >= since and np.isfinite(loss)]
+    if not known or known[-1][1] <= 2 * known[0][1]:
+        return ""
+    (start, first), (end, last) = known[0], known[-1]
+    reason = _why_it_grows(ahead, names) if ahead is not None else ""
+    if not (reason or track.trouble or last > _FAR * first):
+        return ""
+    steps = pluralize(end - start, "step")
+    grew = f"The loss grew from {format_short(first)} to {format_short(last)} in {steps}"
+    return f"{grew}: {reason}." if reason else f"{grew}."
+
+
+def _why_it_grows(ahead: Ahead, names: Sequence[str]) -> str:
+    """Why SGD diverges on this loss from any start; empty where that is not known."""
+    curvature, hyper = ahead.curvature, ahead.hyper
+    if ahead.optimizer != "SGD" or not ahead.is_plain or curvature is None:
+        return ""
+    critical, formula = critical_lr(curvature.largest, hyper)
+    if not curvature.is_constant or critical is None or hyper["lr"] <= critical * (1 + _TINY):
+        return ""
+    lr, momentum, curve = hyper["lr"], hyper.get("momentum", 0.0), curvature.largest
+    along = np.flatnonzero(np.abs(curvature.steepest) > _ALONG)
+    where = f" along {names[along[0]]}" if len(along) and len(names) > 1 else ""
+    goes = f"the swings{where} grow" if momentum else f"each step overshoots{where}"
+    if any(hyper.get(name) for name in ("nesterov", "dampening", "weight_decay", "maximize")):
+        why = f"lr = {format_number(lr)} is above {formula} = {format_short(critical)}"
+    else:
+        limit = f"2 · (1 + momentum) = {format_short(2 * (1 + momentum))}" if momentum else "2"
+        why = f"lr · curvature = {format_short(lr * curve)} > {limit}"
+    return f"{goes}, because {why}"
 
 
 def _overshoot(found: np.ndarray) -> np.ndarray:

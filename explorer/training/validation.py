@@ -146,15 +146,15 @@ def _is_finite(array: np.ndarray) -> bool:
 
 def _curvature_arrays(curvature: Curvature) -> list[np.ndarray]:
     """What has to be finite. Raises ValueError for a curvature that is none."""
-    values, gradient = curvature.eigenvalues, curvature.gradient
+    values, gradient, steepest = curvature.eigenvalues, curvature.gradient, curvature.steepest
     require(values.ndim == 1 and 1 <= values.size <= WHOLE, "eigenvalues")
     require(bool((np.diff(values) >= 0).all()), "eigenvalues")
     if curvature.is_whole:
-        require(gradient.shape == values.shape, "gradient")
+        require(gradient.shape == steepest.shape == values.shape, "gradient")
     else:
-        require(gradient.shape == (0,) and values.size == 1, "gradient")
+        require(gradient.shape == steepest.shape == (0,) and values.size == 1, "gradient")
         require(not curvature.is_constant, "is_constant")
-    return [values, gradient]
+    return [values, gradient, steepest]
 
 
 def validate_snapshot(data: Any, view: View) -> dict[str, Any]:

@@ -23,13 +23,24 @@ _LARGEST = 1e300
 
 @dataclass(frozen=True)
 class Axis:
-    """With `names`, an axis of the positions 0, 1, 2, … that have these names."""
+    """With `names`, an axis of the positions 0, 1, 2, … that have these names. With a
+    `linear_width`, it is linear up to about so far from 0 and logarithmic beyond, as the scale
+    "asinh" of matplotlib."""
 
     label: str
     low: float
     high: float
     log: bool = False
     names: tuple[str, ...] = ()
+    linear_width: float = 0.0
+
+    def shares(self, values: np.ndarray) -> np.ndarray:
+        """How far along the axis these numbers are; it is not a `log` one."""
+        ends = np.array([self.low, self.high])
+        if self.linear_width:
+            values, ends = (np.arcsinh(v / self.linear_width) for v in (values, ends))
+        shares: np.ndarray = (values - ends[0]) / (ends[1] - ends[0])
+        return shares
 
 
 @dataclass(frozen=True)

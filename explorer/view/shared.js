@@ -47,9 +47,34 @@ const format = (value, step) => {
   return text.replaceAll("-", "−").replace("e+", "e")
 }
 
+const LINEAR = 2 // up to so many widths, the ticks of an axis are those of a linear one
+
+// The number that an axis is even in, and back: the logarithm, or of both signs from a width on.
+function evenly({ log, linear_width: width }) {
+  if (log) return [Math.log10, (u) => 10 ** u]
+  return width ? [(v) => Math.asinh(v / width), (u) => width * Math.sinh(u)] : [(v) => v, (u) => u]
+}
+
+// How far along an axis a number is, and the number there.
+function shareOf(axis, v) {
+  const [to] = evenly(axis)
+  return (to(v) - to(axis.low)) / (to(axis.high) - to(axis.low) || 1)
+}
+function numberAt(axis, share) {
+  const [to, back] = evenly(axis)
+  return back(to(axis.low) + share * (to(axis.high) - to(axis.low)))
+}
+
+// What so small a share of an axis is at a number.
+function grain(axis, v, share) {
+  const [to] = evenly(axis)
+  const slope = axis.linear_width ? Math.hypot(v, axis.linear_width) : 1
+  return share * (to(axis.high) - to(axis.low)) * slope || share
+}
+
 // Positions of numbers on an axis, and its ticks.
 function scale(axis, from, to) {
-  const by = axis.log ? Math.log10 : (v) => v
+  const [by] = evenly(axis)
   const low = by(axis.low), high = by(axis.high)
   const span = high - low || 1
   const place = (v) => (axis.log && v <= 0 ? null : from + ((by(v) - low) / span) * (to - from))
@@ -59,16 +84,24 @@ function scale(axis, from, to) {
     const every = Math.max(1, Math.ceil(span / 4))
     for (let e = Math.ceil(low); e <= high; e += every) ticks.push(10 ** e)
     if (ticks.length < 2) ticks.push(axis.low, axis.high)
+  } else if (axis.linear_width && Math.max(-low, high) > LINEAR) {
+    // Powers of ten on both sides of 0, about 60 pixels apart; the first as far from 0.
+    const every = Math.max(1, Math.round((60 * span) / Math.abs(to - from) / Math.LN10))
+    const first = Math.ceil(Math.log10(axis.linear_width * Math.sinh(0.7 * every * Math.LN10)))
+    if (low <= 0 && high >= 0) ticks.push(0)
+    for (let e = first; by(10 ** e) <= Math.max(-low, high); e += every)
+      ticks.push(...[-(10 ** e), 10 ** e].filter((tick) => tick >= axis.low && tick <= axis.high))
+    ticks.sort((a, b) => a - b)
   } else {
-    const rough = span / Math.max(3, Math.abs(to - from) / 60)
+    const rough = (axis.high - axis.low || 1) / Math.max(3, Math.abs(to - from) / 60)
     const unit = 10 ** Math.floor(Math.log10(rough))
     step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
-    for (let i = Math.ceil(low / step); i * step <= high + 1e-9 * span; i++) ticks.push(i * step)
+    for (let i = Math.ceil(axis.low / step); i * step <= axis.high + 1e-9 * (axis.high - axis.low); i++) ticks.push(i * step)
   }
   // The value at a place, within the axis and as round as the width allows.
   const value = (at) => {
-    const v = Math.max(axis.low, Math.min(axis.high, axis.low + ((at - from) / (to - from)) * (axis.high - axis.low)))
-    const fine = 10 ** Math.floor(Math.log10(span / 200))
+    const v = Math.max(axis.low, Math.min(axis.high, numberAt(axis, (at - from) / (to - from))))
+    const fine = 10 ** Math.floor(Math.log10(grain(axis, v, 1 / 200)))
     return +(Math.round(v / fine) * fine).toPrecision(12)
   }
   return { place, value, ticks, step, low: axis.low, high: axis.high }

@@ -161,7 +161,7 @@ def test_the_replay_moves_all_pictures_and_stops_at_its_end(tab: Any, app: str) 
     surface.locator(".play").click()
     expect(surface.locator(".moment output")).to_have_text("step 1 of 3")
     expect(surface.locator(".moment output")).to_have_text("step 3 of 3")
-    expect(surface.locator(".play")).to_have_attribute("title", "Play the run so far")
+    expect(surface.locator(".play")).to_have_attribute("title", "Replay the run so far")
     assert tab.evaluate("window.frames") >= 10
     slider = surface.get_by_role("slider", name="Point of the run", exact=True)
     slider.focus()

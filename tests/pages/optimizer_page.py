@@ -12,10 +12,9 @@ CALLS = ("zero_grad", "forward", "backward", "step")
 
 
 def page(**state: Any) -> Any:
-    """The page with some widgets set."""
+    """The page with some widgets set; of the parabola, unless another problem is."""
     at = opened("pages/optimizer.py")
-    if "problem" in state:
-        at.selectbox(key="problem").set_value(state.pop("problem")).run()
+    at.selectbox(key="problem").set_value(state.pop("problem", "parabola")).run()
     for key, value in state.items():
         at.session_state[key] = value
     return at.run() if state else at

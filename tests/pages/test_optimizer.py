@@ -45,11 +45,22 @@ def test_every_problem_opens_and_every_button_works(problem: str) -> None:
 
 
 @pytest.mark.fast
-def test_opens_on_a_parabola_before_the_first_step() -> None:
-    at = page()
-    assert value(at) == 10
+def test_opens_on_a_valley_before_the_first_step() -> None:
+    at = opened("pages/optimizer.py")
+    assert (value(at, "a"), value(at, "b")) == (-5, -2)
     assert "0 steps" in said(at)
     assert at.button(key="press-undo").disabled
+
+
+def test_a_run_that_diverges_says_why() -> None:
+    at = set_by_hand(page(problem="ill-conditioned quadratic"), lr=2.0)
+    assert component(run_out(at), "arrows")["growth"] == (
+        "The loss grew from 10.5 to 1.22e38 in 22 steps: each step overshoots along b, because "
+        "lr · curvature = 8 > 2."
+    )
+    assert "The loss became inf after step 23." in said(at)
+    press(at, "reset")
+    assert component(at, "arrows")["growth"] == ""
 
 
 @pytest.mark.fast
@@ -95,7 +106,7 @@ def test_gradient_descent_ends_where_published() -> None:
 
 def test_a_run_can_be_stopped() -> None:
     at = press(page(), "run", "stop")
-    assert "Stopped after 20 of 200" in said(at)
+    assert "Stopped after 1 of 200" in said(at)
     press(at, "undo")
     assert value(at) == 10
 

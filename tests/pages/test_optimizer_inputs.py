@@ -68,7 +68,7 @@ def test_the_address_sets_problem_optimizer_and_seed() -> None:
         ("compare", "<img src=x>", "&lt;img src=x&gt;", "no comparison"),
         ("n", "100001", "100001", "200"),
         ("optimizer", "Sophia", "Sophia", "SGD"),
-        ("problem", "Parable", "Parable", "Parabola"),
+        ("problem", "Parable", "Parable", "Ill-conditioned quadratic"),
         ("seed", "-1", "-1", "0"),
         ("seed", "1.5", "1.5", "0"),
     ],
@@ -107,7 +107,7 @@ def test_nothing_is_said_of_an_address_that_was_followed(address: dict[str, str]
     at.query_params.update(address)
     at.switch_page("pages/optimizer.py").run()
     assert "cannot be used" not in html_of(at)
-    assert slider(at, "lr") == float(address.get("lr", 0.2))
+    assert slider(at, "lr") == float(address.get("lr", 0.2 if address else 0.4))
 
 
 def test_a_learning_rate_in_the_address_that_torch_refuses() -> None:

@@ -58,6 +58,20 @@ def test_the_link_follows_every_press() -> None:
     assert int(link(at)["seed"]) > 0
 
 
+def test_a_link_names_its_problem() -> None:
+    at = opened("pages/optimizer.py")
+    assert component(at, "blocks")["link"]["params"]["problem"] == "Ill-conditioned quadratic"
+    assert by_link(link(at)).selectbox(key="problem").value == "ill-conditioned quadratic"
+    parabola = by_link(link(page(problem="parabola")))
+    assert parabola.selectbox(key="problem").value == "parabola"
+
+
+def test_a_link_that_names_none_is_of_the_problem_that_was_the_first() -> None:
+    at = by_link({"lr": "0.3", "presses": "i5"})
+    assert at.selectbox(key="problem").value == "parabola"
+    assert value(at) == pytest.approx(10 * 0.4**5)
+
+
 def test_the_page_shows_the_same_in_another_session() -> None:
     at = page(problem="ill-conditioned quadratic")
     press(at, "reset", "zero_grad", "forward", "backward", "step", "iterate")

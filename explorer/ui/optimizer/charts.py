@@ -21,8 +21,8 @@ from explorer.ui.widgets.mounts import mount_miniature, mount_plots
 from explorer.view import heatmap
 from explorer.view.plot import Axis, Blank, Line, Plot, around
 
-#: Heights in CSS pixels: of the curves, and of the picture beside the surface.
-_LOWER, _BESIDE = 220, 330
+#: Heights in CSS pixels: of the curves, and of the pictures beside the surface.
+_LOWER, _BESIDE, _LOSS = 220, 330, 150
 #: Most points of a curve.
 _POINTS = 250
 #: Seconds between the pictures of a run.
@@ -43,12 +43,16 @@ def draw_fit(workspace: Workspace) -> None:
         mount_plots({"fit": (fit, _BESIDE)}, "", key="fit")
 
 
-def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False) -> None:
-    """Draw the loss and the gradient norm of all runs; again soon where one is `behind`."""
-    cells: dict[str, tuple[Plot | Blank, int]] = {}
+def draw_loss(runs: Sequence[Run]) -> None:
+    """Draw the loss of all runs, beside the surface."""
     losses = [(run.view.track.loss.steps, run.view.track.loss.values) for run in runs]
+    mount_plots({"curve-loss": (_curve("loss", losses, runs), _LOSS)}, "", key="loss-curve")
+
+
+def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False) -> None:
+    """Draw the gradient norm of all runs; again soon where one is `behind`."""
+    cells: dict[str, tuple[Plot | Blank, int]] = {}
     norms = [(run.view.track.norm.steps, run.view.track.norm.values) for run in runs]
-    cells["curve-loss"] = (_curve("loss", losses, runs), _LOWER)
     cells["curve-gradient-norm"] = (_curve("gradient norm", norms, runs), _LOWER)
     if any(run.view.settings.scheduler for run in runs):
         rates = [(run.view.track.lr.steps, run.view.track.lr.values) for run in runs]

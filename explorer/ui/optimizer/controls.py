@@ -77,20 +77,8 @@ def draw_calls(workspace: Workspace) -> None:
                 f"{help}. Key: {letter}",
                 shortcut=letter,
             )
+        _draw_play(workspace)
     with st.container(horizontal=True, gap="small", key="more-calls"):
-        iterate = partial(press, TrainingSession.iterate)
-        _button("1 iteration", "iterate", iterate, view.previews["iteration"])
-        if workspace.run is None:
-            _button(
-                "Run",
-                "run",
-                lambda: workspace.press_run(round(st.session_state.get("n") or 1)),
-                "Many iterations in a row, shown as they are done",
-                icon=":material/fast_forward:",
-            )
-        else:
-            help = "End the run after this iteration"
-            _button("Stop", "stop", workspace.press_stop, help, icon=":material/stop:")
         validate(
             "n", lambda text: is_finite(text) and 1 <= float(text) <= limits.MOST_RUN_ITERATIONS
         )
@@ -102,8 +90,10 @@ def draw_calls(workspace: Workspace) -> None:
             start=200,
             hidden=True,
             width=90,
-            help="Iterations of Run",
+            help="Iterations of one Play",
         )
+        iterate = partial(press, TrainingSession.iterate)
+        _button("1 iteration", "iterate", iterate, view.previews["iteration"])
         _button(
             "Undo",
             "undo",
@@ -125,15 +115,33 @@ def draw_calls(workspace: Workspace) -> None:
         _button("Reset", "reset", reset, view.previews["reset"])
 
 
+def _draw_play(workspace: Workspace) -> None:
+    """Draw the button that goes on and on, or the one that pauses it."""
+    settings: dict[str, Any] = {"type": "primary", "shortcut": "P"}
+    if workspace.run is None:
+        _button(
+            "Play",
+            "run",
+            lambda: workspace.press_run(round(st.session_state.get("n") or 1)),
+            None,  # it would lie over the picture's sentence
+            icon=":material/play_arrow:",
+            **settings,
+        )
+    else:
+        _button("Pause", "stop", workspace.press_stop, None, icon=":material/pause:", **settings)
+
+
 def offered_calls(view: View) -> list[str]:
     """The calls that have a button."""
     chosen = {"clip": view.clip.name, "schedule": view.settings.scheduler}
     return [name for name in CALLS if chosen.get(name, True)]
 
 
-def _button(label: str, name: str, press: Callable[[], None], help: str, **settings: Any) -> None:
-    """Draw the button of a press. All are of one type, for a button that changes its type is made
-    anew and loses the keyboard's focus."""
+def _button(
+    label: str, name: str, press: Callable[[], None], help: str | None, **settings: Any
+) -> None:
+    """Draw the button of a press. None changes its type, for such a button is made anew and loses
+    the keyboard's focus."""
     settings = {"width": "stretch", **settings}
     st.button(label, key=f"press-{name}", help=help, on_click=press, **settings)
 

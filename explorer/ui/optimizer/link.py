@@ -5,6 +5,7 @@
 | `lr=0.1`, `beta1=0.9`, … | hyperparameters that are not the problem's own |
 | `scheduler=StepLR`, `scheduler.step_size=50`, `clip=…` | calls; arguments if not the default |
 | `group=b,net.0.bias`, `group.lr=0.01` | parameters with a learning rate of their own |
+| `problem` | its title; a bound widget would leave out the first |
 | `seed`, `start`, `presses` | the run: the link repeats it, to the last bit |
 | `compare`, `across`, `up` | other runs (`runs`) and the plane of the surface (`planes`) |
 
@@ -239,7 +240,12 @@ def _run_in_link(workspace: Workspace) -> dict[str, Any]:
         lacks.append(f"{error} It repeats the number of iterations, not each press.")
     if presses == "r":
         presses = None
-    params = {SEED.key: SEED.write(view.seed), START.key: start, PRESSES: presses}
+    params = {
+        "problem": workspace.chosen.offer.title,
+        SEED.key: SEED.write(view.seed),
+        START.key: start,
+        PRESSES: presses,
+    }
     return {"params": params, "lacks": " ".join(lacks)}
 
 

@@ -26,6 +26,7 @@ from explorer.ui.optimizer.surface import (
 from explorer.ui.optimizer.workspace import Workspace
 from explorer.ui.server.live_run import end_live_run
 from explorer.ui.widgets.drag import Frame, draw_follower
+from explorer.view.plot import Axis
 
 #: Iterations ahead, and the seconds that all runs may take for them: while the hand moves, and at
 #: rest; and those for the curvature.
@@ -132,13 +133,18 @@ def _path(drawn: DrawnSurface, path: np.ndarray) -> list[list[float]]:
     """A path's coordinates along both axes, without what is not seen."""
     if not len(path):
         return [[], []]
-    axes = (drawn.surface.x, drawn.surface.y)
-    length = np.array([float(axis[-1] - axis[0]) or 1.0 for axis in axes])
     path = np.clip(path, -_LONGEST, _LONGEST)
-    cells = np.rint(path / (length * _PIXEL))
+    cells = np.rint(drawn.shares(path) / _PIXEL)
     path = path[np.append(True, (np.diff(cells, axis=0) != 0).any(1))]
-    digits = [max(0, 1 - math.floor(math.log10(each * _PIXEL))) for each in length]
-    return [np.round(path[:, i], digits[i]).tolist() for i in (0, 1)]
+    return [_rounded(path[:, i], axis) for i, axis in enumerate(drawn.axes)]
+
+
+def _rounded(numbers: np.ndarray, axis: Axis) -> list[float]:
+    """Numbers with the digits that are seen along an axis."""
+    if axis.linear_width:
+        return _numbers(numbers)
+    pixel = (axis.high - axis.low or 1.0) * _PIXEL
+    return np.round(numbers, max(0, 1 - math.floor(math.log10(pixel)))).tolist()
 
 
 def _parameters(begin: Point, ahead: Ahead) -> dict[str, dict[str, Sequence[float]]]:

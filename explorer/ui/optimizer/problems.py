@@ -67,6 +67,8 @@ def take_sent_problem() -> None:
 
 def choose_problem(place: Any, options: Any) -> ChosenProblem:
     """Draw the list in the container `place`, the problem's own choices in `options`."""
+    if "problem" not in st.query_params and st.query_params:
+        st.session_state.setdefault("problem", _UNNAMED)
     validate_named("problem", {key: offer.title for key, offer in OFFERS.items()})
     with place:
         key = st.selectbox(
@@ -318,3 +320,5 @@ OFFERS = {
     OWN: Offer(OWN_TITLE, _write_program),
 }
 FIRST = next(iter(OFFERS))
+#: What links that name no problem are of. They are old: a link names its problem now.
+_UNNAMED = "parabola"

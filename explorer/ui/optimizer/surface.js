@@ -6,6 +6,7 @@ const ASK = 60 // ms after a picture until the path ahead of it is asked for
 const AGAIN = 1500 // ms after which it is asked for again
 const APART = 20 // ms between the last move of a hand and its press
 const LOST = 3000 // ms after which a press is no longer waited for
+const GROW = 450 // ms in which the view grows
 const FINE = 10 // arrow keys with Shift go this much less far
 const states = new WeakMap()
 
@@ -19,13 +20,16 @@ function make(root, send) {
   svg.append(clip, groups.axes, groups.moving, groups.legend, groups.handle, groups.arrows)
   groups.handle.append(node("circle", { r: 22, fill: "transparent" }), node("circle", { r: 8.5, class: "dot" }))
   state.player = makePlayer(() => state.drawMoving())
+  const still = matchMedia("(prefers-reduced-motion: reduce)")
 
   const present = () => state.drag?.at ?? state.data.at
   const isLine = () => state.data.curve !== null
   const onCurve = (at) => {
-    const { x, y } = state.data.curve
-    const share = (at - x[0]) / (x.at(-1) - x[0])
-    const loss = share < 0 || share > 1 ? NaN : along(share, x.length, (k) => y[k] ?? NaN)
+    const { data } = state
+    const { x, y } = data.curve
+    const share = shareOf(data.x, at)
+    const [to, back] = evenly(data.y)
+    const loss = share < 0 || share > 1 ? NaN : back(along(share, x.length, (k) => (y[k] === null ? NaN : to(y[k]))))
     return Number.isNaN(loss) ? null : loss
   }
   // A point as [x, y] on the axes: over a line on its curve, and beyond it at a loss if one is known.
@@ -38,7 +42,7 @@ function make(root, send) {
   const lossNear = ([a, b]) => {
     if (isLine()) return onCurve(a)
     const { x, y } = state.data
-    const [across, up] = [(a - x.low) / (x.high - x.low), (b - y.low) / (y.high - y.low)]
+    const [across, up] = [shareOf(x, a), shareOf(y, b)]
     return state.map && across >= 0 && across <= 1 && up >= 0 && up <= 1 ? lossAt(state.map, across, up) : null
   }
 
@@ -51,16 +55,11 @@ function make(root, send) {
     const { width, height, paint, family } = state
     const longest = arrange(legend({ gradient: " × 0.0001", update: " (shortened)" }), width - 30, family, data.y.label)
     state.rows = Math.max(1, ...longest.map((entry) => entry.row + 1))
-    const frame = (state.frame = layOut(data, width, height, state.rows))
-    frame.y.flat = isLine()
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`)
     svg.setAttribute("aria-label", data.alt)
-    clip.replaceChildren(node("rect", frame.box))
-    groups.axes.replaceChildren(...drawAxes(frame, data, paint, width, height, family, []))
     state.map = data.map && readMap(data.map)
-    const { box } = frame
-    Object.assign(canvas.style, { left: `${box.x}px`, top: `${box.y}px`, width: `${box.width}px`, height: `${box.height}px` })
     canvas.hidden = !state.map
+    const { box } = layOut(data, width, height, state.rows)
     const painted = JSON.stringify([data.map, box, paint.palette])
     if (state.map && painted !== state.painted) {
       const ratio = Math.min(2, devicePixelRatio)
@@ -69,7 +68,47 @@ function make(root, send) {
       paintMap(canvas, state.map, paint)
     }
     state.painted = painted
+    drawFrame()
+  }
+
+  // The axes, as far as they are shown: while the view grows, a part of them.
+  function drawFrame() {
+    const { data, width, height, paint, family, view } = state
+    const shown = Object.fromEntries(["x", "y"].map((k) => [k, view ? { ...data[k], ...view.now[k] } : data[k]]))
+    const frame = (state.frame = layOut(shown, width, height, state.rows))
+    frame.y.flat = isLine()
+    clip.replaceChildren(node("rect", frame.box))
+    groups.axes.replaceChildren(...drawAxes(frame, data, paint, width, height, family, []))
+    const { x, y, box } = frame
+    const [left, right] = [data.x.low, data.x.high].map(x.place)
+    const [bottom, top] = [data.y.low, data.y.high].map(y.place)
+    const hidden = [box.y - top, right - box.x - box.width, bottom - box.y - box.height, box.x - left]
+    const inset = `inset(${hidden.map((part) => `${Math.max(0, part)}px`).join(" ")})`
+    Object.assign(canvas.style, { left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px`, clipPath: inset })
     state.drawMoving()
+  }
+
+  // Where a run leaves the view, the view grows to the new one.
+  function grow(before) {
+    cancelAnimationFrame(state.view?.timer)
+    const from = state.view?.now ?? before
+    const { data } = state
+    state.view = null
+    const ends = ({ low, high }) => ({ low, high })
+    const grows = ["x", "y"].some((k) => from[k].high - from[k].low < 0.99 * (data[k].high - data[k].low))
+    if (!grows || still.matches) return
+    const way = Object.fromEntries(["x", "y"].map((k) => [k, [shareOf(data[k], from[k].low), shareOf(data[k], from[k].high)]]))
+    const view = (state.view = { now: { x: ends(from.x), y: ends(from.y) } })
+    const begin = performance.now()
+    const tick = (now) => {
+      const passed = Math.min(1, Math.max(0, now - begin) / GROW)
+      const left = (1 - passed) ** 2
+      for (const k of ["x", "y"]) view.now[k] = { low: numberAt(data[k], left * way[k][0]), high: numberAt(data[k], 1 - left * (1 - way[k][1])) }
+      if (passed === 1) state.view = null
+      else view.timer = requestAnimationFrame(tick)
+      drawFrame()
+    }
+    view.timer = requestAnimationFrame(tick)
   }
 
   function legend(words) {
@@ -105,7 +144,7 @@ function make(root, send) {
       const arrows = { ...ahead?.arrows, ...(drag || ahead?.live ? {} : data.arrows) }
       if (at && isLine() && arrows.gradient) {
         const rise = (x) => at[1] + arrows.gradient[0] * (x - at[0])
-        parts.push(node("path", { d: trace([data.x.low, data.x.high].map((x) => [x, rise(x)]), frame), stroke: paint.gradient, "stroke-width": 1.7, "stroke-dasharray": "6 3" }))
+        parts.push(node("path", { d: trace(data.curve.x.map((x) => [x, rise(x)]), frame), fill: "none", stroke: paint.gradient, "stroke-width": 1.7, "stroke-dasharray": "6 3" }))
       }
       if (at) {
         const drawn = drawArrows(arrows, at, frame, paint)
@@ -148,7 +187,7 @@ function make(root, send) {
     const { data } = state
     if (!at || data.names.some((_, i) => !Number.isFinite(at[i]))) return "The run is not finite."
     const axes = [data.x, data.y]
-    const where = data.names.map((name, i) => `${name} = ${format(at[i], (axes[i].high - axes[i].low) / digits)}`).join(", ")
+    const where = data.names.map((name, i) => `${name} = ${format(at[i], grain(axes[i], at[i], 1 / digits))}`).join(", ")
     const near = loss ?? lossNear(at)
     if (near === null || !Number.isFinite(near)) return where
     // What is read from the picture is right to a few percent, beside a steep wall.
@@ -159,7 +198,7 @@ function make(root, send) {
   // Whether a frame is that of this place: while the hand moves, the last one may be of another.
   function isOf(frame, at) {
     const axes = [state.data.x, state.data.y]
-    return frame && (!frame.at || frame.at.every((v, i) => Math.abs(v - at[i]) <= 1e-6 * (axes[i].high - axes[i].low)))
+    return frame && (!frame.at || frame.at.every((v, i) => Math.abs(v - at[i]) <= grain(axes[i], v, 1e-6)))
   }
 
   function showMoment(isNow, shown) {
@@ -176,7 +215,7 @@ function make(root, send) {
     for (const control of root.querySelectorAll(".player :is(button, input, select)")) control.disabled = player.last < 1
     const button = find(".play")
     button.textContent = player.playing ? "❚❚" : "▶"
-    button.title = player.playing ? "Pause" : "Play the run so far"
+    button.title = player.playing ? "Pause" : "Replay the run so far"
     button.setAttribute("aria-label", button.title)
     const at = drag ? drag.at : isNow ? data.at : state.paths[0][shown]
     find(".reading").textContent = state.pointed ?? describe(at, (drag || isNow) && isOf(ahead, at) ? ahead.loss : undefined, drag || isNow ? 1000 : 100)
@@ -269,8 +308,8 @@ function make(root, send) {
     const { x, y } = state.data
     const go = isLine() ? [way[0] + way[1], 0] : way
     move([x, y].map((axis, i) => {
-      const step = (axis.high - axis.low) / 40 / (event.shiftKey ? FINE : 1)
-      return go[i] ? +clamp(from[i] + go[i] * step, axis.low, axis.high).toPrecision(6) : from[i]
+      const to = numberAt(axis, shareOf(axis, from[i]) + go[i] / 40 / (event.shiftKey ? FINE : 1))
+      return go[i] ? +clamp(to, axis.low, axis.high).toPrecision(6) : from[i]
     }))
   }
   groups.handle.onblur = () => !held && cancel()
@@ -315,9 +354,12 @@ function make(root, send) {
     if (state.drag && before?.version !== data.version) state.drag = null
     if (!isSame || before.version !== data.version) state.ahead = null
     state.player.present(state.paths[0].length - 1, isSame)
+    find(".growth").textContent = data.growth
     find(".about").textContent = data.caption
     showPlanes(find(".plane"), data.planes, (choice) => state.send("chosen", choice))
     root.classList.toggle("planar", data.planes !== null)
+    if (isSame) grow(before)
+    else state.view = null
     state.drawAll()
     if (state.ahead === null) state.ask()
   }
@@ -329,6 +371,7 @@ function make(root, send) {
   scheme.addEventListener("change", state.recolour)
   state.end = () => {
     clearTimeout(state.asked)
+    cancelAnimationFrame(state.view?.timer)
     state.player.end()
     silence()
     scheme.removeEventListener("change", state.recolour)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,17 @@ from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.trace.codec import to_plain
 from explorer.training import Plane, Point, Surface, TrainingSession, View, history
-from explorer.training.formatting import pluralize
+from explorer.training.curvature import WHOLE
+from explorer.training.formatting import element_name, format_short, pluralize
+from explorer.training.history import count_steps
 from explorer.training.landscape import (
     extend_ahead,
     extent_of_path,
     losses_at,
-    near_part,
     seen_points,
+    widen,
 )
+from explorer.training.stability import explain_growth
 from explorer.ui.optimizer import planes
 from explorer.ui.optimizer.planes import PlaneChoice
 from explorer.ui.optimizer.problems import OWN
@@ -40,13 +44,15 @@ from explorer.ui.widgets.basics import program_error, while_drawn
 from explorer.view.component import SHARED
 from explorer.view.plot import Axis, around
 
-_KEY, _RUNS = "surface", "surface.runs"
+_KEY, _RUNS, _CURVATURE = "surface", "surface.runs", "surface.curvature"
 #: Heights are sent as whole numbers up to this one; the next one is none.
 _WHOLE = 65534
 #: A picture is drawn anew if it is so many times as wide as what it has to show.
 _TOO_WIDE = 20
 #: Positions are sent up to so many lengths of an axis: nobody sees the end of a line that long.
 _LONGEST = 1e30
+#: Higher places are drawn as high as this.
+_LARGEST_LOSS = 1e300
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -66,7 +72,8 @@ _component = st.components.v2.component(
     </select>
   </div>
   <div class="plane"></div>
-  <div class="words"><span class="reading"></span><span class="about"></span></div>
+  <div class="words"><b class="growth"></b><span class="reading"></span>
+  <span class="about"></span></div>
 </div>""",
     css=(_HERE / "surface.css").read_text(encoding="utf-8"),
     js=SHARED
@@ -109,8 +116,33 @@ class DrawnSurface:
 
     def place(self, points: Sequence[Point]) -> np.ndarray:
         """Coordinates of these points, (n, 2); not finite where they are not."""
+        return _place(self.plane, points)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, Axis]:
+        """Those of the picture; over a line the second is that of the loss."""
+        x, y, loss = self.surface.x, self.surface.y, self.surface.loss
+        (across, up), (width, height) = self.surface.labels, self.plane.linear_widths
+        bottom = Axis(across, float(x[0]), float(x[-1]), linear_width=width)
+        if not self.is_line:
+            return bottom, Axis(up, float(y[0]), float(y[-1]), linear_width=height)
+        if not width:
+            return bottom, around(loss[0].tolist(), "loss", linear=True)
+        near = np.abs(loss[0][np.isfinite(loss[0]) & (np.abs(x) <= width)])
+        height = float(near.max(initial=0.0)) or 1.0
+        even = around(np.arcsinh(loss[0] / height).tolist(), "loss", linear=True)
+        low, high = (float(height * np.sinh(end)) for end in (even.low, even.high))
+        return bottom, Axis("loss", low, high, linear_width=height)
+
+    def shares(self, path: np.ndarray) -> np.ndarray:
+        """How far along both axes coordinates (n, 2) are."""
         with np.errstate(all="ignore"):
-            return self.plane.place(points)
+            return np.stack([axis.shares(path[:, i]) for i, axis in enumerate(self.axes)], axis=1)
+
+
+def _place(plane: Plane, points: Sequence[Point]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return plane.place(points)
 
 
 def drawn_surface(workspace: Workspace) -> DrawnSurface | None:
@@ -177,8 +209,8 @@ def place_values(workspace: Workspace, names: Any, value: Any) -> dict[str, np.n
 def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> dict[str, Any]:
     """What surface.js draws."""
     most = min(limits.MOST_POINTS_OF_RUN, limits.MOST_POINTS_SENT // len(runs))
-    axes = _axes(drawn)
-    sent = [_run_data(drawn, run, axes, most) for run in runs]
+    axes = drawn.axes
+    sent = [_run_data(drawn, run, most) for run in runs]
     for other in sent[1:]:
         if other["steps"] == sent[0]["steps"]:
             other["steps"] = None
@@ -196,29 +228,19 @@ def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> d
         "version": workspace.version,
         "running": workspace.run is not None,
         "arrows": _arrows(workspace.view, drawn, runs[0].points[-1]),
+        "growth": _growth(workspace),
         "caption": _caption(drawn, workspace, runs),
         "alt": _alt(drawn),
     }
 
 
-def _axes(drawn: DrawnSurface) -> tuple[Axis, Axis]:
-    x, y = drawn.surface.x, drawn.surface.y
-    across = Axis(drawn.surface.labels[0], float(x[0]), float(x[-1]))
-    if drawn.is_line:
-        return across, around(drawn.surface.loss[0].tolist(), "loss", linear=True)
-    return across, Axis(drawn.surface.labels[1], float(y[0]), float(y[-1]))
-
-
-def _run_data(drawn: DrawnSurface, run: Run, axes: tuple[Axis, Axis], most: int) -> dict[str, Any]:
+def _run_data(drawn: DrawnSurface, run: Run, most: int) -> dict[str, Any]:
     points = [run.points[i] for i in kept_points(len(run.points), most)]
     path = drawn.place(points)
     if drawn.is_line:
         known = dict(zip(run.view.track.loss.steps, run.view.track.loss.values, strict=True))
         path[:, 1] = [known.get(point.steps, np.nan) for point in points]
-    low = np.array([axis.low for axis in axes])
-    length = np.array([axis.high - axis.low for axis in axes])
-    with np.errstate(all="ignore"):
-        share = (path - low) / length
+    share = drawn.shares(path)
     share[~np.isfinite(share)] = np.nan
     share = np.clip(share, -_LONGEST, _LONGEST).astype("<f4")
     return {
@@ -262,6 +284,30 @@ def _caption(drawn: DrawnSurface, workspace: Workspace, runs: Sequence[Run]) -> 
     return " ".join(filter(None, [*outside, _about(drawn, workspace)]))
 
 
+def _growth(workspace: Workspace) -> str:
+    """How the reader's run diverges, if it does, and why."""
+    track, actions = workspace.view.track, workspace.session.actions
+    last = max(i for i, (name, _) in enumerate(actions) if name in ("reset", "move", "set"))
+    steps, is_plain = count_steps(actions[last + 1 :])
+    since = track.steps - steps
+    losses = [v for at, v in zip(track.loss.steps, track.loss.values, strict=True) if at >= since]
+    if not steps or len(losses) < 2 or losses[-1] <= losses[0]:  # not of one that is NaN
+        return ""
+    start = workspace.points()[0].values
+    ahead, few = None, sum(value.size for value in start.values()) <= WHOLE
+    if is_plain and few:
+        key = workspace.view.seed, repr(workspace.chosen_hyper)
+        known = workspace.cache.get(_CURVATURE)
+        if known is None or known[0] != key:
+            seconds = limits.CURVATURE_SECONDS
+            with workspace.lock, suppress(ProgramRefused):
+                ahead = workspace.session.look_ahead(steps=1, start=start, curvature=seconds)
+            workspace.cache[_CURVATURE] = known = key, ahead
+        ahead = known[1]
+    names = [element_name(n, i) for n, v in start.items() if few for i in np.ndindex(v.shape)]
+    return explain_growth(track, since, ahead, names)
+
+
 def _outside(drawn: DrawnSurface, run: Run, named: bool) -> str:
     """How much of a run's path the picture shows; nothing where it shows all."""
     path = drawn.place(run.points)[:, : len(drawn.names)]
@@ -282,7 +328,7 @@ def _outside(drawn: DrawnSurface, run: Run, named: bool) -> str:
     else:
         shown = f"{count:,} of {pluralize(steps, 'step')}"
     first, *second = (
-        f"{name} {verb}{_short(value)}"
+        f"{name} {verb}{format_short(value)}"
         for name, verb, value in zip(drawn.names, ("is now ", ""), path[-1], strict=False)
     )
     now = " and ".join([first, *second])
@@ -290,16 +336,18 @@ def _outside(drawn: DrawnSurface, run: Run, named: bool) -> str:
     return f"{whose} picture shows {shown}; {now}."
 
 
-def _short(value: float) -> str:
-    """Three digits, with the exponent as the picture writes it: "−2.54e20"."""
-    return f"{value:.3g}".replace("e+", "e").replace("-", "−")
-
-
 def _about(drawn: DrawnSurface, workspace: Workspace) -> str:
     """What the picture is."""
     if not np.isfinite(drawn.surface.loss).any():
         return "The loss is not finite anywhere near here."
     sentences = [] if drawn.is_line else ["Darker = lower loss."]
+    if sentences and not np.isfinite(drawn.surface.loss).all():
+        sentences.append("Gray: the loss is not finite.")
+    sentences += [
+        f"Beyond ±{format_short(width)} the axis of {name} is logarithmic."
+        for name, width in zip(drawn.plane.labels, drawn.plane.linear_widths, strict=True)
+        if width
+    ]
     if not drawn.plane.exact:
         sentences += [drawn.plane.explanation, "The path is projected onto the plane."]
     elif sum(p.value.size for p in workspace.view.parameters.values()) > 2:
@@ -319,13 +367,17 @@ def compute_surface(
     name = f"{workspace.view.seed} {choice}"
     cached: DrawnSurface | None = workspace.cache.get(_KEY)
     losses = losses_at(points, workspace.view)
-    points = seen_points(points, losses)
-    losses = losses[: len(points)]
-    if cached is not None and cached.name == name and not _is_stale(cached, points, losses):
+    seen = seen_points(points, losses)
+    if (
+        cached is not None
+        and cached.name == name
+        and not _is_stale(cached, points, losses, seen[-1].steps)
+    ):
         return cached
     with workspace.lock:
-        plane = choice.plane(points, workspace.session)
-        extent = extent_of_path(plane, near_part(plane.place(points), losses))
+        plane = choice.plane(seen, workspace.session)
+        plane, path = widen(plane, _place(plane, points), losses)
+        extent = extent_of_path(plane, path)
         if workspace.chosen.key == OWN:  # one child does both
             surface, picture = _compute(workspace.session, plane, extent, ahead=True)
         else:
@@ -333,7 +385,7 @@ def compute_surface(
             surface, picture = _share(
                 _cache_key(workspace, plane, extent), workspace.session, plane, extent
             )
-    drawn = workspace.cache[_KEY] = DrawnSurface(name, plane, surface, picture, points[-1].steps)
+    drawn = workspace.cache[_KEY] = DrawnSurface(name, plane, surface, picture, seen[-1].steps)
     return drawn
 
 
@@ -346,7 +398,8 @@ def _state_key(workspace: Workspace, plane: Plane, extent: np.ndarray) -> str:
 
 def _cache_key(workspace: Workspace, plane: Plane, extent: np.ndarray, *more: str) -> str:
     """A name for everything that a preset's surface depends on, and for `more`."""
-    parts = (workspace.chosen.name, workspace.session.seed, plane.labels, plane.exact, *more)
+    about = (plane.labels, plane.exact, plane.linear_widths)
+    parts = (workspace.chosen.name, workspace.session.seed, *about, *more)
     name = hashlib.sha256(repr(parts).encode())
     for array in (plane.origin, plane.first, plane.second, extent):
         name.update(array.tobytes())
@@ -357,7 +410,7 @@ def _compute(
     session: TrainingSession, plane: Plane, extent: np.ndarray, *, ahead: bool = False
 ) -> tuple[Surface, Mapping[str, Any]]:
     surface = session.surface(plane, extent, ahead=ahead)
-    return surface, _picture(surface)
+    return surface, _picture(surface, any(plane.linear_widths))
 
 
 @shared(2**20, key=lambda name, *_: name)
@@ -374,33 +427,36 @@ def _share(
     return _compute(session, plane, extent)
 
 
-def _is_stale(drawn: DrawnSurface, points: Sequence[Point], losses: np.ndarray) -> bool:
+def _is_stale(drawn: DrawnSurface, points: Sequence[Point], losses: np.ndarray, steps: int) -> bool:
     low, high = (
         np.array([axis[end] for axis in (drawn.surface.x, drawn.surface.y)]) for end in (0, -1)
     )
-    path = near_part(drawn.place(points), losses)
+    plane, path = widen(drawn.plane, drawn.place(points), losses)
+    if plane.linear_widths != drawn.plane.linear_widths:
+        return True
     if drawn.is_line:
         path = path * [1, 0]
     if not ((low <= path) & (path <= high)).all():
         return True
-    if drawn.plane.exact:  # the run was elsewhere before, and came back or began anew
+    if plane.exact and not any(plane.linear_widths):  # the run came back or began anew
         ends = extent_of_path(drawn.plane, path)
         if high[0] - low[0] > _TOO_WIDE * (ends[1, 0] - ends[0, 0]):
             return True
-    others, steps = drawn.plane.origin.any() or not drawn.plane.exact, points[-1].steps
+    others = drawn.plane.origin.any() or not drawn.plane.exact
     return bool(others) and (steps >= max(2, 2 * drawn.steps) or 2 * steps < drawn.steps)
 
 
-def _picture(surface: Surface) -> Mapping[str, Any]:
-    """The heights of a surface, logarithmic from the lowest place; the curve of a line."""
+def _picture(surface: Surface, is_log: bool) -> Mapping[str, Any]:
+    """The heights of a surface, logarithmic from the lowest place; the curve of a line. `is_log`:
+    an axis is logarithmic, and the loss spans many decades."""
     loss = np.where(np.isfinite(surface.loss), surface.loss, np.nan)
     if len(surface.y) == 1:
         values = [None if np.isnan(v) else float(f"{v:.6g}") for v in loss[0].tolist()]
         return {"map": None, "curve": {"x": surface.x.tolist(), "y": values}}
     is_known = bool(np.isfinite(loss).any())
     low = float(np.nanmin(loss)) if is_known else 0.0
-    floor = _floor(loss - low)
-    height = np.log10(np.clip(loss - low, 0, 1e30) + floor)
+    floor = _floor(loss - low, is_log)
+    height = np.log10(np.clip(loss - low, 0, _LARGEST_LOSS) + floor)
     least, most = (float(f(height)) if is_known else 0.0 for f in (np.nanmin, np.nanmax))
     return {
         "curve": None,
@@ -408,7 +464,7 @@ def _picture(surface: Surface) -> Mapping[str, Any]:
             "columns": len(surface.x),
             "rows": len(surface.y),
             "heights": _encode((height - least) / ((most - least) or 1.0)),
-            **{"low": low, "floor": floor, "least": least, "most": most},
+            **{"low": low, "floor": floor, "least": least, "most": most, "log": is_log},
         },
     }
 
@@ -421,7 +477,9 @@ def _encode(shares: np.ndarray) -> str:
     return base64.b64encode(codes.tobytes()).decode()
 
 
-def _floor(above: np.ndarray) -> float:
-    """Keeps the logarithm finite at the lowest place: a hundredth of the typical height."""
-    typical = float(np.nanmedian(above)) if np.isfinite(above).any() else 0.0
+def _floor(above: np.ndarray, is_log: bool) -> float:
+    """Keeps the logarithm finite at the lowest place: a hundredth of the typical height, or of that
+    beside the lowest places."""
+    share = 0.05 if is_log else 0.5
+    typical = float(np.nanquantile(above, share)) if np.isfinite(above).any() else 0.0
     return max(typical * 0.01, 1e-30)

@@ -35,18 +35,21 @@ function bands(palette) {
 }
 
 // Heights above the lowest place, row by row from the lowest y; NaN where the loss is not finite.
-// The losses are smooth, their logarithms are not: a narrow valley would fall into islands.
+// The losses are smooth, their logarithms are not: a narrow valley would fall into islands. On
+// logarithmic axes it is the logarithms.
 function readMap(map) {
-  const { least, most, rows, columns } = map
-  const to = (code) => (code === UNKNOWN ? NaN : 10 ** (least + (code / (UNKNOWN - 1)) * (most - least)))
+  const { least, most, rows, columns, log } = map
+  const by = log ? (v) => v : (v) => 10 ** v
+  const to = (code) => (code === UNKNOWN ? NaN : by(least + (code / (UNKNOWN - 1)) * (most - least)))
   const above = Float64Array.from(decode(map.heights, Uint16Array), to)
   return { ...map, above: Array.from({ length: rows }, (_, row) => above.subarray(row * columns, (row + 1) * columns)) }
 }
 
 // For each pixel, from the upper left, in which band the loss is, as a fraction.
-function levelsOf({ above, columns, rows, least, most }, width, height) {
+function levelsOf({ above, columns, rows, least, most, log }, width, height) {
   const wide = above.map((row) => Float64Array.from({ length: width }, (_, x) => along((x + 0.5) / width, columns, (k) => row[k])))
-  const level = (value) => (BANDS * (Math.log10(Math.max(value, 10 ** least)) - least)) / (most - least || 1)
+  const by = log ? (v) => v : (v) => Math.log10(Math.max(v, 10 ** least))
+  const level = (value) => (BANDS * (by(value) - least)) / (most - least || 1)
   return Array.from({ length: height }, (_, y) =>
     Float32Array.from({ length: width }, (_, x) => level(along(1 - (y + 0.5) / height, rows, (k) => wide[k][x]))))
 }
@@ -69,7 +72,7 @@ function paintMap(canvas, map, { palette, contour, unknown }) {
       const band = colours[Math.max(0, Math.min(BANDS - 1, Math.floor(level)))]
       // A line between two bands: as wide as a pixel, whatever the slope.
       const edge = Math.max(1, Math.min(BANDS - 1, Math.round(level)))
-      const slope = Math.max(Math.abs(level - (line[column - 1] ?? level)), Math.abs(level - (levels[row - 1]?.[column] ?? level)), 1e-6)
+      const slope = Math.max(...[line[column - 1], levels[row - 1]?.[column]].map((beside) => Math.abs(level - beside) || 0), 1e-6)
       const share = 0.45 * Math.max(0, 1 - Math.abs(level - edge) / slope)
       for (let k = 0; k < 3; k += 1) image.data[at + k] = band[k] + share * (contour[k] - band[k])
     }
@@ -79,7 +82,8 @@ function paintMap(canvas, map, { palette, contour, unknown }) {
 
 // The loss at a place given by its share of the width and of the height from below; null where the
 // grid is too coarse to tell, near the lowest place.
-function lossAt({ above, columns, rows, floor, low }, across, up) {
-  const height = along(up, rows, (row) => along(across, columns, (k) => above[row][k])) - floor
+function lossAt({ above, columns, rows, floor, low, log }, across, up) {
+  const found = along(up, rows, (row) => along(across, columns, (k) => above[row][k]))
+  const height = (log ? 10 ** found : found) - floor
   return height < floor ? null : height + low
 }

@@ -12,9 +12,8 @@ const clamp = (value, low, high) => Math.max(low, Math.min(high, value))
 // the loss, NaN where it is not known.
 function readPath(text, axes, isLine) {
   const numbers = decode(text, Float32Array)
-  const value = (share, { low, high }) => low + share * (high - low)
   return Array.from({ length: numbers.length / 2 }, (_, i) => {
-    const [x, y] = axes.map((axis, k) => value(numbers[2 * i + k], axis))
+    const [x, y] = axes.map((axis, k) => numberAt(axis, numbers[2 * i + k]))
     return Number.isNaN(x) || (Number.isNaN(y) && !isLine) ? null : [x, y]
   })
 }
@@ -74,13 +73,13 @@ function roundShare(length) {
   return [5, 2, 1].find((m) => m * power * length <= MANY_PIXELS) * power
 }
 
-// The axes, from the numbers of a picture of this size.
-function layOut(data, width, height, rows) {
+// The axes, from the numbers of a picture of this size; of them the part that is shown.
+function layOut(shown, width, height, rows) {
   const top = 8 + ROW * rows
-  const y = scale(data.y, height - BOTTOM, top)
+  const y = scale(shown.y, height - BOTTOM, top)
   const labels = y.ticks.map((tick) => format(tick, y.step))
   const left = Math.max(40, 16 + 7.6 * Math.max(...labels.map((label) => label.length)))
-  const x = scale(data.x, left, width - RIGHT)
+  const x = scale(shown.x, left, width - RIGHT)
   return { x, y, labels, box: { x: left, y: top, width: width - RIGHT - left, height: height - BOTTOM - top } }
 }
 

@@ -29,8 +29,9 @@ from explorer.training.history import Action, Press
 from explorer.ui.optimizer.problems import ChosenProblem
 from explorer.ui.optimizer.settings import flatten, rare_settings
 
-#: A run is shown in about this many pictures, each after about this many seconds at most.
-PICTURES, SLICE = 10, 0.25
+#: A picture of a run adds at most this share of the iterations before, so the first are seen one by
+#: one, and is drawn after about this many seconds at most.
+SHARE, SLICE = 0.5, 0.25
 #: Actions of a link done at once at first, and the seconds until the page shows how far it is.
 _FIRST, _LINK_SECONDS = 50, 0.25
 #: The settings that a run keeps, of which another begins a new one: those of `history.Settings`
@@ -51,7 +52,7 @@ class IterationRun:
 
     def slice(self) -> int:
         """How many iterations to do before the next picture, if there is time."""
-        return min(-(-self.wanted // PICTURES), self.wanted - self.done)
+        return min(max(1, int(self.done * SHARE)), self.wanted - self.done)
 
 
 @dataclass
