@@ -161,6 +161,9 @@ MAX_NODES = 300
 FACTORS_ON_AN_EDGE, FACTOR_ENTRIES = 3, 6
 #: Nodes of a graph that is also laid out with its factors: larger ones fit no frame.
 FACTORS_NODES = 60
+#: Elements of a gradient one of whose entries can be followed, each of which the rule is worked out
+#: for; and entries that are offered.
+ENTRIES = 256
 #: Inputs of an operation whose rules are written out: torch.cat may have thousands.
 MOST_STATED_INPUTS = 12
 #: Tensors of a trace, and variables, those in models and containers with them.

@@ -26,6 +26,7 @@ from explorer.trace.records import (
     Unkept,
 )
 from explorer.trace.text import array_lines, shape_text
+from explorer.training.views import GraphView
 from explorer.view import node_words
 from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, names_of
 from explorer.view.graph import Links
@@ -105,7 +106,19 @@ def make_graph(
     )
 
 
-def leaf_boxes(shown: BackwardPass) -> dict[str, str]:
+def graph_of_names(shown: GraphView) -> str:
+    """The graph of a session as DOT: the reader's words and no numbers, so that it stays the same
+    from press to press, and is laid out once; empty if there is none."""
+    if not shown.nodes:
+        return ""
+    nodes, edges = _without(shown, leaf_boxes(shown), ("saved",))
+    heads = {
+        node.id: node_words.head(node, None, "", named=True, torch_names=False) for node in nodes
+    }
+    return dot_text(nodes, edges, {}, heads=heads)
+
+
+def leaf_boxes(shown: BackwardPass | GraphView) -> dict[str, str]:
     """By the id of each AccumulateGrad, its leaf's, in whose box it is drawn."""
     leaves = {node.id for node in shown.nodes if node.kind == "leaf"}
     adding = {node.id for node in shown.nodes if node.kind == "accumulate"}
@@ -114,7 +127,7 @@ def leaf_boxes(shown: BackwardPass) -> dict[str, str]:
 
 
 def _without(
-    shown: BackwardPass, where: Mapping[str, str], hide: Collection[str]
+    shown: BackwardPass | GraphView, where: Mapping[str, str], hide: Collection[str]
 ) -> tuple[list[Node], list[Edge]]:
     """The nodes and edges that are drawn: each AccumulateGrad is its leaf."""
     nodes = [node for node in shown.nodes if node.kind not in hide and node.id not in where]

@@ -76,7 +76,7 @@ def names_of(step: BackwardStep, shown: BackwardPass, nodes: Mapping[str, Node])
         if node is None:
             missing.append(part.letter)
             continue
-        names[part.letter] = _called(node, shown)
+        names[part.letter] = called(node, shown)
     frozen = [node.label for node in inputs_of(step.node, shown) if node.kind == "frozen"]
     if len(frozen) == len(missing) == 1:
         names[missing[0]] = frozen[0]
@@ -85,13 +85,13 @@ def names_of(step: BackwardStep, shown: BackwardPass, nodes: Mapping[str, Node])
     return {letter: name for letter, label in names.items() if (name := name_of(label))}
 
 
-def _called(node: Node, shown: BackwardPass) -> str:
+def called(node: Node, shown: BackwardPass) -> str:
     """The label of a node; of an AccumulateGrad its leaf's, of a transposed tensor "Wᵀ"."""
     inputs = inputs_of(node.id, shown)
     if node.kind == "accumulate" and inputs:
         return inputs[0].label
     if node.name.startswith("TBackward") and len(inputs) == 1:
-        return f"{_called(inputs[0], shown)}ᵀ"
+        return f"{called(inputs[0], shown)}ᵀ"
     return node.label
 
 

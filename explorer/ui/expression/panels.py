@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.trace import TensorRecord, Trace
+from explorer.trace import BackwardPass, BackwardStep, TensorRecord, Trace
 from explorer.ui.expression import iterations, walk
 from explorer.ui.expression.gradient_check import draw_check
 from explorer.ui.expression.graph_panel import GraphPanel
@@ -24,6 +24,7 @@ from explorer.ui.widgets.editor import draw_lines
 from explorer.ui.widgets.mounts import mount_plots, mount_table
 from explorer.ui.widgets.query_params import accept_renamed
 from explorer.view import checks, curves, events, tensors
+from explorer.view.entry import entry_html, matrix_inputs
 from explorer.view.live_numbers import Numbers, line_ends, page_numbers
 from explorer.view.step import step_html
 from explorer.view.walk import awaited
@@ -50,6 +51,26 @@ def _draw_tensors(shown: Shown) -> None:
 
 def _draw_step(shown: Shown) -> None:
     st.html(step_html(shown.picked, shown.backward))
+    if shown.backward is not None and shown.picked.step is not None:
+        _draw_entry(shown.backward.steps[shown.picked.step], shown.backward)
+
+
+def _draw_entry(step: BackwardStep, backward: BackwardPass) -> None:
+    """Where a factor is a matrix, one entry of the gradient: its row of the Jacobian."""
+    inputs = matrix_inputs(step, backward)
+    if not inputs:
+        return
+    choices = [(one, index) for one in inputs for index in one.entries]
+    chosen = st.selectbox(
+        "One entry of the gradient",
+        choices,
+        format_func=lambda choice: f"{choice[0].name}{list(choice[1]) or ''}",
+        key=f"entry-{step.node}",
+        help="The sum that gives it: its row of the Jacobian, times the gradient that arrives",
+        width=260,
+    )
+    if chosen is not None:
+        st.html(entry_html(step, *chosen))
 
 
 def _draw_tensor(shown: Shown) -> None:

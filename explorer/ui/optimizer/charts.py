@@ -19,6 +19,7 @@ from explorer.ui.optimizer.workspace import Workspace
 from explorer.ui.server.shared_cache import shared
 from explorer.ui.widgets.mounts import mount_miniature, mount_plots
 from explorer.view import heatmap
+from explorer.view.drawn_pass import graph_of_names
 from explorer.view.plot import Axis, Blank, Line, Plot, around
 
 #: Heights in CSS pixels: of the curves, and of the pictures beside the surface.
@@ -64,7 +65,7 @@ def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False)
 
 def draw_graph(view: View) -> None:
     """Draw the graph of the last forward; optimizer.css makes a used one pale."""
-    dot = view.graph.dot()
+    dot = graph_of_names(view.graph)
     if dot:
         mount_miniature(dot, alt=f"The autograd graph ({view.graph.state})", height=_LOWER - 26)
 
