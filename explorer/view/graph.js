@@ -789,7 +789,7 @@ export default function (component) {
 
   const choose = (event) => {
     if (box.still) return
-    const node = event.target.closest?.("g.node")
+    const node = event.target.closest?.("g.node") ?? event.target.closest?.("g.edge text")?.parentNode
     if (node || data.selected) setTriggerValue("clicked", node?.id ?? "") // "": let go
   }
   box.canvas.onclick = (event) => box.moved || choose(event)

@@ -14,6 +14,7 @@ from explorer.training.formatting import pluralize
 from explorer.view import values
 from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.view.graph import inputs_of, users_of
+from explorer.view.node_words import operation
 from explorer.view.walk import Selection, flows_into, sums_at
 
 #: Characters of a value next to the formula.
@@ -86,10 +87,13 @@ def progress(now: int, shown: BackwardPass) -> str:
     return f"{shown.steps[now - 1].number:,} of {shown.step_count:,}"
 
 
-def rule_html(step: BackwardStep, shown: BackwardPass, *, letters: str = "") -> str:
+def rule_html(
+    step: BackwardStep, shown: BackwardPass, *, letters: str = "", torch_names: bool = False
+) -> str:
     """What the node of a step is called, and what it does to the gradient. `letters` says what
-    those of its formula mean."""
+    those of its formula mean; `torch_names`: the operation is called as autograd does."""
     node = _node(step, shown)
+    word = node.name if torch_names or node.kind == "accumulate" else operation(node.name, step)
     sentences = [
         role(node, shown),
         step.words if step.words or step.formula else _NO_RULE,
@@ -102,7 +106,7 @@ def rule_html(step: BackwardStep, shown: BackwardPass, *, letters: str = "") -> 
     name = title(node, shown)
     return (
         f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
-        f"{escape(name if name != node.name else '')}</b> <code>{_function(node)}</code>: "
+        f"{escape(name if name != node.name else '')}</b> <code>{_function(node, word)}</code>: "
         f"{escape(' '.join(filter(None, sentences)))} {term if step.formula else ''}</div>"
     )
 
@@ -143,9 +147,9 @@ def _node(step: BackwardStep, shown: BackwardPass) -> Node:
     return next((n for n in shown.nodes if n.id == step.node), Node("unknown", "", step.name))
 
 
-def _function(node: Node) -> Html:
-    """The node's name, which opens its own term or that of all such nodes."""
-    return term_link(node.name if node.name in GLOSSARY else "grad_fn", node.name)
+def _function(node: Node, word: str) -> Html:
+    """What the node is called, which opens its own term or that of all such nodes."""
+    return term_link(node.name if node.name in GLOSSARY else "grad_fn", word)
 
 
 def title(node: Node, shown: BackwardPass) -> str:

@@ -314,4 +314,6 @@ def _html_label(
 def _escape(text: str) -> str:
     """The text for an HTML label: shortened, escaped, and without control characters."""
     clean = "".join(c if c.isprintable() else " " for c in text)
-    return escape(shortened(clean, MAX_NAME - 1), quote=True) or " "
+    words = clean.rstrip()
+    room = clean[len(words) :]  # as wide as another label
+    return escape(shortened(words, MAX_NAME - 1), quote=True) + room or " "

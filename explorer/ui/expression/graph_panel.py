@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -16,7 +17,7 @@ from explorer.trace.text import digest
 from explorer.ui.expression import iterations
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker
-from explorer.ui.expression.walk import draw_walk
+from explorer.ui.expression.walk import TORCH_NAMES, draw_walk
 from explorer.ui.server.shared_cache import derived, shared
 from explorer.ui.widgets.basics import download_entry, menu
 from explorer.ui.widgets.drag import draggable_leaves
@@ -54,6 +55,13 @@ class GraphPanel:
     place: Any
     draggable: Draggable
 
+    def _choose(self, picker: Picker, name: str | None) -> None:
+        """Pick a node; of an edge, the step that sends a gradient along it, in detail."""
+        source, is_edge, target = (name or "").partition("-")
+        if is_edge:
+            st.session_state["panel"] = "step"
+        picker.node(target if is_edge else source or None)
+
     def draw_graph(self, picker: Picker, picked: Selection) -> None:
         """Draw the graph with what is picked, the list of its nodes and the walk."""
         with self.place:
@@ -67,7 +75,7 @@ class GraphPanel:
                 links=self.drawn.links,
                 draggable=self.draggable,
                 alt=f"Graph of the backward pass from {self.shown.root}",
-                on_choose=picker.node,
+                on_choose=partial(self._choose, picker),
             )
             draw_walk(picker, picked, self.shown)
             _unfold_buttons(self.name, self.drawn, picked.node)
@@ -106,7 +114,9 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
     trace = run.trace
     name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
     with key:
-        torch_names = st.toggle("PyTorch's names", key="names", bind="query-params", help=_NAMES)
+        torch_names = st.toggle(
+            "PyTorch's names", key=TORCH_NAMES, bind="query-params", help=_NAMES
+        )
         legend = st.container(width="content")
     drawn = _kept_graph(name, trace, shown, saved=saved, torch_names=torch_names)
     with legend:

@@ -17,6 +17,8 @@ from explorer.view import step
 from explorer.view.rule_names import named_rule
 from explorer.view.walk import Selection
 
+#: In the session: whether operations are called as autograd does.
+TORCH_NAMES = "names"
 #: How long a step is shown while the walk plays, in seconds.
 _SECONDS = 1.2
 #: In the session: whether it plays, and when it went on for the last time.
@@ -88,7 +90,8 @@ def draw_walk(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         chosen = shown.steps[picked.step]
         rule = named_rule(chosen, shown)
         with st.container(key="local-rule"):
-            st.html(step.rule_html(chosen, shown, letters=rule.letters))
+            names = bool(st.session_state.get(TORCH_NAMES))
+            st.html(step.rule_html(chosen, shown, letters=rule.letters, torch_names=names))
             formula(rule.formula, rule.numbers)
     if pressed or ended:
         st.rerun()  # the whole page, which starts or stops the timer
