@@ -161,6 +161,8 @@ MAX_NODES = 300
 FACTORS_ON_AN_EDGE, FACTOR_ENTRIES = 3, 6
 #: Nodes of a graph that is also laid out with its factors: larger ones fit no frame.
 FACTORS_NODES = 60
+#: Steps of a pass that its HTML file can be walked through.
+DOCUMENT_STEPS = 400
 #: Elements of a gradient one of whose entries can be followed, each of which the rule is worked out
 #: for; and entries that are offered.
 ENTRIES = 256

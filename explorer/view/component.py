@@ -38,5 +38,9 @@ def load_component(file: str, html: str = "", *, name: str = "", before: str = "
     path = Path(file).with_stem(name) if name else Path(file)
     style = path.with_suffix(".css")
     css = style.read_text("utf-8") if style.exists() else ""
-    js = SHARED + before + path.with_suffix(".js").read_text("utf-8")
-    return Component(path.stem, html, css, js)
+    return Component(path.stem, html, css, SHARED + before + read_script(path))
+
+
+def read_script(file: str | Path) -> str:
+    """The script that stands beside a module."""
+    return Path(file).with_suffix(".js").read_text("utf-8")
