@@ -440,6 +440,8 @@ OPENED_FILE = 50_000_000
 #: Characters of a lesson's title, question and tensor in a link, and of a prediction; numbers that
 #: a reader is asked to predict.
 LESSON_TITLE, LESSON_QUESTION, LESSON_TARGET, PREDICTION, PREDICTED_NUMBERS = 80, 300, 60, 400, 16
+#: Characters of a lesson's file, which a link can hold packed; its steps.
+LESSON_FILE, LESSON_STEPS = 20_000, 20
 #: Losses of a file that are counted: the size of an upload grows by one megabyte with each.
 MOST_LOST_SERVERS = 9
 # The Network page.

@@ -24,7 +24,7 @@ with left:
     source, toolbar = editor(EXAMPLES)
     tools = toolbar.container(horizontal=True, gap="xsmall", width="content")
     more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
-    run, lesson = apply_lesson(run_program(source, more), tools)
+    run, lesson = apply_lesson(run_program(source, more), more)
     error_place = draw_notices(run)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)

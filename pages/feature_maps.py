@@ -14,6 +14,7 @@ from explorer.ui.feature_maps.selection import choose_position
 from explorer.ui.feature_maps.tabs import TABS, tab_titles
 from explorer.ui.widgets.basics import draw_tabs, reported
 from explorer.ui.widgets.frame import draw_frame
+from explorer.ui.widgets.lesson_strip import see
 
 draw_frame("feature_maps")
 with st.container(horizontal=True, gap="small", key="top"):
@@ -51,6 +52,7 @@ def draw_selection() -> None:
 def draw_selected() -> None:
     with position:
         selected = choose_position(model_input, of)
+        see(layer=selected.layer.name, channel=selected.channel)
         draw_downloads(model_input, selected)
     with filmstrip:
         draw_filmstrip(model_input, of, selected)

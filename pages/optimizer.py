@@ -19,6 +19,7 @@ from explorer.ui.optimizer.link import run_in_link
 from explorer.ui.optimizer.surface import draw_surface
 from explorer.ui.widgets.basics import note, program_error
 from explorer.ui.widgets.frame import draw_frame
+from explorer.ui.widgets.lesson_strip import see
 from explorer.ui.widgets.query_params import report_invalid
 
 draw_frame("optimizer")
@@ -51,6 +52,7 @@ def draw_workspace() -> None:
     session.catch_up(workspace)
     if chosen.key == problems.OWN:
         problems.mark_line(refused or (workspace.event.error if workspace.event else None))
+    see(losses=tuple(workspace.view.track.loss.values))
     all_runs, troubles, behind = runs.follow(workspace, compared)
     sliders.draw_sliders(workspace)
     draw_surface(workspace, all_runs)

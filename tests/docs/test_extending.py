@@ -15,6 +15,7 @@ PAGE = (ROOT / "docs" / "extending.md").read_text()
 IGNORED = shutil.ignore_patterns("*.pyc.*", "_screens", "pictures")
 #: Words in the names of the tests for what the recipes add.
 ADDED = (
+    "product",
     "saturated",
     "Element by element",
     r"residual\]",  # not the deep network of that name

@@ -410,8 +410,11 @@ def test_predict_first_hides_then_reveals() -> None:
     guess.set_value("[[18, 24]]")
     next(button for button in at.button if button.label == "Compare").click().run()
     assert not at.exception
-    assert "Every number is 2 times too large." in html_of(at)
+    assert "out divides by 2: that is left out." in html_of(at)
+    assert rows(at)["x"][7] == "?"
+    next(button for button in at.button if button.label == "Show the gradient").click().run()
     assert rows(at)["x"][7] == "[[9, 12]]"
+    assert "Correct" not in html_of(at)
     assert {"PyTorch script", "Open in Optimizer"} <= offered(at)
 
 
@@ -431,24 +434,24 @@ def test_a_backward_of_the_readers_own_is_checked_unasked() -> None:
 def test_what_a_teacher_writes_stands_in_the_address() -> None:
     at = opened("pages/expression.py", "mean")
     assert "Title" not in {box.label for box in at.text_input}  # nothing is made for a closed menu
-    at.session_state["lesson"] = True
+    at.session_state["make-lesson"] = True
     at.run()
-    at.text_input(key="lesson-title").set_value("One <b>").run()
-    at.text_input(key="lesson-question").set_value("What is y.grad?").run()
-    at.toggle(key="lesson-predict").set_value(True).run()
-    at.text_input(key="lesson-target").set_value("y").run()
+    at.text_input(key="make-lesson-title").set_value("One <b>").run()
+    at.text_input(key="make-lesson-question").set_value("What is y.grad?").run()
+    at.toggle(key="make-lesson-predict").set_value(True).run()
+    at.text_input(key="make-lesson-target").set_value("y").run()
     asked = {"title": "One <b>", "question": "What is y.grad?", "predict": "true", "target": "y"}
     assert dict(at.query_params).items() >= asked.items()
     assert "The gradient of y" in {box.label for box in at.text_input}
-    at.session_state["lesson"] = False
+    at.session_state["make-lesson"] = False
     at.run()
     at.run()
     assert dict(at.query_params).items() >= asked.items()
     assert "One &lt;b&gt;" in html_of(at)
-    at.session_state["lesson"] = True
+    at.session_state["make-lesson"] = True
     at.run()
-    assert at.text_input(key="lesson-title").value == "One <b>"
-    at.text_input(key="lesson-title").set_value("").run()
+    assert at.text_input(key="make-lesson-title").value == "One <b>"
+    at.text_input(key="make-lesson-title").set_value("").run()
     assert "title" not in at.query_params
 
 
@@ -463,10 +466,10 @@ def test_a_lesson_stays_while_its_reader_visits_another_page() -> None:
     assert "<b>One</b>" in html_of(at)
     assert rows(at)["x"][7] == "?"
     assert dict(at.query_params).items() >= {"title": "One", "predict": "true"}.items()
-    at.session_state["lesson"] = True
+    at.session_state["make-lesson"] = True
     at.run()
-    at.text_input(key="lesson-title").set_value("").run()
-    at.toggle(key="lesson-predict").set_value(False).run()
+    at.text_input(key="make-lesson-title").set_value("").run()
+    at.toggle(key="make-lesson-predict").set_value(False).run()
     at.run()
     assert not {"title", "predict"} & set(at.query_params)  # and goes when it is taken back
 
@@ -476,7 +479,7 @@ def test_any_lesson_in_the_address_can_be_opened(wrong: str) -> None:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     at.switch_page("pages/expression.py")
     at.query_params.update(dict.fromkeys(("title", "question", "predict", "target"), wrong))
-    at.session_state["lesson"] = True
+    at.session_state["make-lesson"] = True
     at.run()
     assert not at.exception
     assert rows(at)
@@ -484,9 +487,9 @@ def test_any_lesson_in_the_address_can_be_opened(wrong: str) -> None:
 
 def test_a_guess_in_words_is_asked_again() -> None:
     at = opened("pages/expression.py")
-    at.session_state["lesson"] = True
+    at.session_state["make-lesson"] = True
     at.run()
-    at.toggle(key="lesson-predict").set_value(True).run()
+    at.toggle(key="make-lesson-predict").set_value(True).run()
     guess = next(box for box in at.text_input if (box.key or "").startswith("guess-"))
     guess.set_value("nine")
     next(button for button in at.button if button.label == "Compare").click().run()

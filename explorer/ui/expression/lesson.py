@@ -1,6 +1,9 @@
-"""A lesson: a title, a question and a gradient to predict first. All of it is kept in the link.
+"""What a lesson asks on this page: a gradient to predict, or a factor to fill in, and the form that
+makes such a lesson.
 
-Until then the page draws a trace without its gradients; a prediction is compared with the real one.
+A lesson comes from a file (`lesson_strip`), or from the link alone: a title, a question and a
+gradient. Until a gradient was predicted the page draws a trace without any; while a factor is asked
+for, its edge shows "× ?".
 """
 
 from __future__ import annotations
@@ -14,19 +17,23 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer import limits
-from explorer.program.parsing import parse_literal
-from explorer.trace import Array, Summary, TensorRecord, Trace
+from explorer import lessons, limits
+from explorer.lessons import Exercise, LessonError, factor_exercise, gradient_exercise, parse_answer
+from explorer.trace import Array, TensorRecord, Trace
 from explorer.trace.text import digest
 from explorer.ui.expression.gradient_check import own_rule_answers
 from explorer.ui.expression.program import ProgramRun
-from explorer.ui.widgets.basics import menu
+from explorer.ui.expression.selection import Picker
+from explorer.ui.widgets.basics import download_entry, formula, refuse
+from explorer.ui.widgets.lesson_strip import current_step, first_address, see
 from explorer.ui.widgets.reconnect import keep, restore_once
-from explorer.view import values
+from explorer.view import step, values
 
 _REVEALED = "revealed"
-#: The key of the menu, and the lesson's query parameters.
-_MENU = "lesson"
+#: The exercise whose hint is shown.
+_HINT = "lesson.hint"
+#: The key of the form, and the lesson's query parameters.
+_MENU = "make-lesson"
 _TITLE, _QUESTION, _HIDE, _TARGET = "title", "question", "predict", "target"
 _MOST = {
     _TITLE: limits.LESSON_TITLE,
@@ -35,48 +42,69 @@ _MOST = {
 }
 #: The lesson while the reader is on another page, whose links lead back without it.
 _KEPT = "lesson-kept"
-#: How close a prediction must be, relative and absolute: the digits that are shown.
-_RELATIVE, _ABSOLUTE = 5e-3, 1e-6
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a teacher asks. `target` is the tensor whose gradient is to be predicted; None: nothing
-    is hidden."""
+    """What is asked. `target` is the tensor whose gradient is to be predicted; None: nothing is
+    hidden. `factor` is an edge, as "b -> a". `hint` is the number of a step of the walk; None for
+    the step that sends the gradient."""
 
     title: str = ""
     question: str = ""
     target: str | None = None
+    factor: str | None = None
+    hint: int | None = None
 
 
-def apply_lesson(run: ProgramRun, toolbar: Any) -> tuple[ProgramRun, Lesson]:
-    """The lesson in the link, its menu (in `toolbar`) and its question; the run with its gradients
-    hidden until the reader has predicted one."""
-    with toolbar:
-        lesson = _lesson(run.trace)
+def apply_lesson(run: ProgramRun, more: Any) -> tuple[ProgramRun, Lesson]:
+    """What the lesson asks of this run, and in `more` the form that makes one; the run with its
+    gradients hidden until the reader has predicted one, or with the edge that is asked for."""
+    with more:
+        lesson = _lesson_in_link(run.trace)
     _banner(lesson)
-    if run.running and lesson.target is None:
-        return run, lesson
-    if not run.running and _predicted(lesson, run.trace):
+    asked = current_step()
+    if asked is not None:
+        target, factor = asked.done.get("predict"), asked.done.get("factor")
+        lesson = Lesson(
+            target=target.removesuffix(".grad") if target else None, factor=factor, hint=asked.hint
+        )
+    if run.running:
+        if lesson.target is None:
+            return run, lesson
+        return _hidden(run), lesson
+    if not run.failed:
+        see(trace=run.trace)
+    exercise = _exercise(lesson, run.trace)
+    if exercise is None or _settled(exercise, lesson, run.trace):
         return replace(run, own_rules=own_rule_answers(run.trace, run.upstream)), lesson
-    return replace(run, trace=without_gradients(run.trace), hidden=True), lesson
+    if lesson.target is not None:
+        return _hidden(run), lesson
+    return replace(run, asked=frozenset({exercise.edge})), lesson
 
 
-def _lesson(trace: Trace) -> Lesson:
-    """The lesson in the link, and a menu that writes it there."""
+def _hidden(run: ProgramRun) -> ProgramRun:
+    return replace(run, trace=without_gradients(run.trace), hidden=True)
+
+
+def _exercise(lesson: Lesson, trace: Trace) -> Exercise | None:
+    if lesson.target is not None:
+        return gradient_exercise(trace, lesson.target)
+    return factor_exercise(trace, lesson.factor) if lesson.factor else None
+
+
+def _lesson_in_link(trace: Trace) -> Lesson:
+    """The lesson in the link, and a form that writes it there."""
     _restore()
     fields = {key: st.query_params.get(key, "")[:most] for key, most in _MOST.items()}
     hide = st.query_params.get(_HIDE) == "true"
     names = [record.name for record in targets(trace)]
-    place = menu(
-        "Make a lesson",
-        key=_MENU,
-        help="Adds a title, a question and a gradient to predict to this page's link",
-    )
-    if place is not None:
+    wanted = fields[_TARGET] if fields[_TARGET] in names else next(iter(names), None)
+    place = st.expander("Make a lesson", key=_MENU, on_change="rerun")
+    if place.open:
         with place:
             _draw_fields(fields, hide, names)
-    wanted = fields[_TARGET] if fields[_TARGET] in names else next(iter(names), None)
+            _draw_file(fields, wanted if hide else None, trace.source)
     return Lesson(fields[_TITLE], fields[_QUESTION], wanted if hide else None)
 
 
@@ -103,6 +131,39 @@ def _draw_fields(fields: dict[str, str], hide: bool, names: Sequence[str]) -> No
         disabled=not hide,
         help="The name of a tensor in the program. Leave empty for the first leaf",
     )
+
+
+def _draw_file(fields: dict[str, str], target: str | None, program: str) -> None:
+    """The same as a file to download, and any lesson's file to open."""
+    done = {"predict": f"{target}.grad"} if target else {"walked": True}
+    title = fields[_TITLE] or "A lesson"
+    question = fields[_QUESTION] or "What do you see?"
+    one = lessons.Step(title, "expression", question, program, done=done)
+    download_entry(
+        "Lesson file",
+        lambda: lessons.to_toml(lessons.Lesson("", title, "", (one,))).encode(),
+        "lesson.toml",
+        "application/toml",
+        "A text file with this one step, to which you can add others",
+    )
+    file = st.file_uploader(
+        "Open a lesson file",
+        "toml",
+        key="lesson-file",
+        max_upload_size=1,
+        help="The lesson becomes a link, which you can send; the file is not stored",
+    )
+    if file is None:
+        return
+    try:
+        text = file.getvalue()[: 4 * limits.LESSON_FILE + 1].decode()
+        opened = lessons.parse_lesson(text, file=file.name[:60])
+    except UnicodeDecodeError:
+        refuse(f"{file.name[:60]} is not a text file.")
+    except LessonError as error:
+        refuse(str(error))
+    else:
+        st.html(f'<a href="{escape(first_address(opened))}">Start “{escape(opened.title)}”</a>')
 
 
 def _text(label: str, key: str, fields: dict[str, str], **arguments: Any) -> None:
@@ -149,50 +210,107 @@ def _banner(lesson: Lesson) -> None:
         st.html(f'<div class="ax-lesson">{title}{escape(lesson.question)}</div>')
 
 
-def _predicted(lesson: Lesson, trace: Trace) -> bool:
-    """Ask for a prediction, or compare it with the gradient; whether gradients may be seen."""
-    if lesson.target is None:
-        return True
-    record = next((r for r in targets(trace) if r.name == lesson.target), None)
-    if record is None:
-        return True
-    name = digest(f"{trace.source}\0{lesson.target}")
+def _settled(exercise: Exercise, lesson: Lesson, trace: Trace) -> bool:
+    """Ask for the answer, and judge it; whether it may be shown."""
+    name = digest(f"{trace.source}\0{exercise.asked}")
     restore_once(_REVEALED, _read_revealed)
     revealed, text = st.session_state.get(_REVEALED, ("", ""))
     if revealed == name:
         keep(_REVEALED, [revealed, text])
-        verdict = compare(parse_prediction(text), record)  # type: ignore[arg-type]
-        entered = f"You entered <code>{escape(text)}</code>."
-        st.html(f'<div class="ax-lesson">{entered} {escape(verdict)}</div>')
+        if text:
+            see(answered=frozenset({exercise.asked}))
+        st.html(f'<div class="ax-lesson">{escape(_verdict(exercise, text))}</div>')
         return True
+    what = "factor" if lesson.factor else "gradient"
     with st.form("guess", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
-            f"The gradient of {_code(record.name)}",
+            _label(exercise.asked),
             key=f"guess-{name}",
-            placeholder="for example [1, 2], or None",
+            placeholder="for example 3 or [1, 2]" + ", or None" * (what == "gradient"),
             max_chars=limits.PREDICTION,
             help="As PyTorch writes it: a number, or numbers in brackets",
         )
-        pressed = st.form_submit_button(
-            "Compare", type="primary", help="Shows every gradient, and how close yours is"
+        st.form_submit_button(
+            "Compare", type="primary", help="Compares your answer with PyTorch's number"
         )
-    if pressed and parse_prediction(text or "") is None:
+    answer = parse_answer(text or "")
+    if text and answer is None:
         st.html('<div class="ax-note">Enter numbers, such as 3 or [[1, 2]], or None.</div>')
-    elif pressed:
+    elif answer is not None and exercise.is_right(answer):
         st.session_state[_REVEALED] = (name, text)
         st.rerun()
-    st.html(
-        '<div class="ax-note">Gradients are hidden until you have entered your prediction.</div>'
-    )
+    elif answer is not None:
+        st.html(f'<div class="ax-lesson" role="status">{escape(exercise.explain(answer))}</div>')
+    _offer_help(exercise, lesson, trace, name, what)
     return False
 
 
+def _offer_help(exercise: Exercise, lesson: Lesson, trace: Trace, name: str, what: str) -> None:
+    """A hint, which is a step of the walk, and a way to give up."""
+
+    def reveal() -> None:
+        st.session_state[_REVEALED] = (name, "")
+
+    shown = trace.passes[-1] if trace.passes else None
+    place = exercise.step if lesson.hint is None else lesson.hint - 1
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if shown and place is not None and place < len(shown.steps):
+
+            def hint() -> None:
+                st.session_state[_HINT] = name
+                Picker("expression", trace, shown, ()).step(place)
+
+            st.button(
+                "Hint",
+                key="hint",
+                type="tertiary",
+                on_click=hint,
+                help="Opens the step of the walk",
+            )
+        st.button(
+            f"Show the {what}",
+            key="reveal",
+            type="tertiary",
+            on_click=reveal,
+            help="Shows the answer without counting the step as done",
+        )
+        if lesson.target is not None:
+            st.html('<div class="ax-note">Until then all gradients are hidden.</div>')
+    if st.session_state.get(_HINT) == name and shown and place is not None and lesson.target:
+        hinted = shown.steps[place]
+        node = next(node for node in shown.nodes if node.id == hinted.node)
+        said = f"Step {place + 1} of the walk, at {step.title(node, shown)}:"
+        st.html(f'<div class="ax-note">{escape(said)}</div>')
+        formula(hinted.formula)
+
+
+def _label(asked: str) -> str:
+    """The name of the field, which Streamlit reads as Markdown."""
+    source, arrow, target = asked.partition(" -> ")
+    if arrow:
+        return f"The factor from {_code(source)} to {_code(target)}"
+    return f"The gradient of {_code(asked.removesuffix('.grad'))}"
+
+
+def _verdict(exercise: Exercise, text: str) -> str:
+    """What is said once the answer is seen; a later run may have another one."""
+    if exercise.truth is None:
+        return "Correct: it has no gradient." if text else "It has no gradient."
+    source, arrow, target = exercise.asked.partition(" -> ")
+    what = f"factor from {source} to {target}" if arrow else f"gradient of {source[:-5]}"
+    answer = parse_answer(text)
+    right = "Correct. " if answer is not None and exercise.is_right(answer) else ""
+    return f"{right}The {what} is {values.text(exercise.truth)}."
+
+
 def _read_revealed(kept: Any) -> tuple[str, str]:
-    """The program and the prediction, as the browser kept them."""
+    """The exercise and the answer, as the browser kept them; the answer is empty if it was given
+    up."""
     name, text = kept
-    if not isinstance(name, str) or parse_prediction(text[: limits.PREDICTION]) is None:
+    text = text[: limits.PREDICTION]
+    if not isinstance(name, str) or (text and parse_answer(text) is None):
         raise ValueError
-    return name, text[: limits.PREDICTION]
+    return name, text
 
 
 def _code(name: str) -> str:
@@ -251,45 +369,3 @@ def targets(trace: Trace) -> list[TensorRecord]:
 
 def _size(record: TensorRecord) -> int:
     return int(np.prod(record.shape))
-
-
-def parse_prediction(text: str) -> np.ndarray | None:
-    """The numbers a reader entered, "None" as an empty array of objects; None if they are not
-    numbers."""
-    if text.strip() == "None":
-        return np.array([], dtype=object)
-    try:
-        array = np.array(parse_literal(text.strip()))
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return None
-    return array.astype(float) if array.dtype.kind in "fiu" and array.size else None
-
-
-def compare(guess: np.ndarray, record: TensorRecord) -> str:
-    """How the prediction compares with the gradient, in one sentence or two."""
-    truth = record.grad
-    if truth is None or isinstance(truth, Summary):
-        return "Correct: it has no gradient." if guess.dtype == object else "It has no gradient."
-    says = f"The gradient of {record.name} is {values.text(truth)}."
-    if guess.dtype == object:
-        return f"It does have a gradient. {says}"
-    if guess.size != truth.size:
-        return f"You entered {guess.size} numbers, it has {truth.size}. {says}"
-    predicted, real = guess.reshape(-1), np.asarray(truth, float).reshape(-1)
-    near = np.isclose(predicted, real, _RELATIVE, _ABSOLUTE, equal_nan=True)
-    if near.all():
-        return f"Correct. {says}"
-    return f"{_difference(predicted, real, near)} {says}"
-
-
-def _difference(predicted: np.ndarray, real: np.ndarray, near: np.ndarray) -> str:
-    if np.all(np.isfinite(real)) and np.all(real != 0):
-        ratios = predicted / real
-        factor = ratios[0]
-        if factor != 0 and np.allclose(ratios, factor, _RELATIVE):
-            if np.isclose(factor, -1, _RELATIVE):
-                return "Only the sign is wrong."
-            whole = factor if abs(factor) >= 1 else 1 / factor
-            size = "too large" if abs(factor) > 1 else "too small"
-            return f"Every number is {abs(whole):.4g} times {size}."
-    return f"{int(near.sum())} of {near.size} numbers are correct."

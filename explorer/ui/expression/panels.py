@@ -21,6 +21,7 @@ from explorer.ui.expression.selection import Picker, Shown
 from explorer.ui.widgets.basics import choice, download, note
 from explorer.ui.widgets.drag import follow_drag
 from explorer.ui.widgets.editor import draw_lines
+from explorer.ui.widgets.lesson_strip import see
 from explorer.ui.widgets.mounts import mount_plots, mount_table
 from explorer.ui.widgets.query_params import accept_renamed
 from explorer.view import checks, curves, events, tensors
@@ -200,6 +201,8 @@ def _draw_selection(run: ProgramRun, graph: GraphPanel | None, place: Any) -> No
     picker = Picker("expression", run.trace, shown, nodes)
     walk.play_on(picker)
     picked = picker.current()
+    if shown:
+        see(walk=(0 if picked.step is None else picked.step + 1, len(shown.steps)))
     if graph:
         graph.draw_graph(picker, picked)
     draw_lines(

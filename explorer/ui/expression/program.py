@@ -46,7 +46,8 @@ class ProgramRun:
     none. While the program is `running`, `trace` is that of the run before, or empty; so it is
     after a `live` run, which typing asked for, that has `failed` without a graph. `repeated` is a
     sentence about the second run of a program, made to record a pass. `own_rules` are answers
-    about a backward of the program's own, `rest` are the cells that did not run.
+    about a backward of the program's own, `rest` are the cells that did not run. `asked` are the
+    ids of the edges whose factor an exercise asks for, as "n2-n1" from input to result.
     """
 
     trace: Trace
@@ -58,6 +59,7 @@ class ProgramRun:
     failed: Trace | None = None
     own_rules: tuple[Answer, ...] = ()
     rest: str = ""
+    asked: frozenset[str] = frozenset()
 
     @property
     def failure(self) -> ProgramError | None:

@@ -26,6 +26,7 @@ from explorer.ui.network.selection import Shown
 from explorer.ui.network.time_steps import draw_time_steps
 from explorer.ui.network.tree import draw_layers
 from explorer.ui.widgets.basics import reported
+from explorer.ui.widgets.lesson_strip import see
 
 
 def _types(shown: Shown) -> set[str]:
@@ -73,6 +74,7 @@ def draw_parts(
     and the open tab; returns the graph. A fragment, so that selecting a layer draws nothing else
     again."""
     drawn = None
+    see(layer=shown.layer or "")
     own = shown.settings.source
     with top, reported(own):
         norms.draw_extremes(shown)

@@ -10,6 +10,7 @@ from typing import Literal
 import streamlit as st
 
 from explorer import sandbox
+from explorer.lessons import lessons
 from explorer.ui.pages import TEXTS
 from explorer.ui.widgets.basics import forget_in_query, note
 
@@ -54,9 +55,11 @@ def wait_for_consent() -> None:
 
 
 def mark_foreign(how: str, texts: Iterable[str | None]) -> None:
-    """These texts may be somebody else's; `how` they came, as "came with a file"."""
+    """These texts may be somebody else's, but for those of our lessons; `how` they came, as "came
+    with a file"."""
     if sandbox.missing():
-        new = {_read(text): how for text in texts if text}
+        ours = {step.program for lesson in lessons().values() for step in lesson.steps}
+        new = {_read(text): how for text in texts if text and _read(text) not in ours}
         st.session_state.setdefault(_FOREIGN, {}).update(new)
 
 

@@ -23,6 +23,7 @@ from explorer.ui.widgets.basics import theme_css
 from explorer.ui.widgets.consent import wait_for_consent
 from explorer.ui.widgets.copy_link import copy_link
 from explorer.ui.widgets.glossary_dialog import glossary_button
+from explorer.ui.widgets.lesson_strip import draw_strip
 from explorer.ui.widgets.network_call import count_waiting
 from explorer.ui.widgets.reconnect import restore
 
@@ -75,6 +76,7 @@ def draw_frame(key: str) -> Page:
         restore(page, copy_link(), arrived=arrived)
         glossary_button(page)
     wait_for_consent()
+    draw_strip(page)
     if page is not HOME:
         st.html(f'<div class="ax-head" id="page"><h1>{page.question}</h1></div>')
     return page

@@ -93,12 +93,14 @@ def is_finite(text: str) -> bool:
         return False
 
 
-def report_invalid(**others: Any) -> None:
-    """After all widgets: say which values were ignored and what is used instead. `others` are
-    values that the link sets without a widget."""
+def report_invalid(*keys: str, **others: Any) -> None:
+    """After all widgets: say which values were ignored and what is used instead, of all parameters
+    or of these. `others` are values that the link sets without a widget."""
     invalid = st.session_state.get(_INVALID, {})
     sentences = []
     for key, (asked, before, words) in list(invalid.items()):
+        if keys and key not in keys:
+            continue
         now = others.get(key, st.session_state.get(key))
         if now is None or before not in (_NOT_YET, now):
             del invalid[key]

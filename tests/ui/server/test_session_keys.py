@@ -26,7 +26,7 @@ KEYS = {
         widgets/query_params.py {key}
         widgets/basics.py {key}
         expression/iterations.py iteration
-        expression/lesson.py lesson-{key}
+        expression/lesson.py make-lesson-{key}
         expression/panels.py panel {LINE_VALUES} {key}
         feature_maps/decision.py class
         feature_maps/image_choice.py picture second
@@ -55,6 +55,7 @@ KEYS = {
     "the link has it": """
         widgets/inputs.py inputs.values
         widgets/inputs.py inputs.wanted
+        widgets/lesson_strip.py lesson.newest
         expression/lesson.py lesson-kept
         expression/selection.py {self._key}
         feature_maps/live_slider.py {key}.slider
@@ -82,6 +83,7 @@ KEYS = {
         widgets/consent.py consent.begun consent.foreign consent.opened
         widgets/editor.py {key}-was-long
         widgets/query_params.py query_params.invalid
+        widgets/lesson_strip.py lesson.strip
         widgets/reconnect.py reconnect.started
         expression/curve.py curve.last
         expression/gradient_check.py checked
@@ -98,7 +100,7 @@ KEYS = {
         optimizer/problems.py own-was-long
         optimizer/session.py steps.place steps.refused
         """,
-    "it begins anew: a run, a drag, playback, a stopped run, a sentence about the last change": """
+    "it begins anew: a run, a drag, playback, a stopped run, a hint, what the last change did": """
         widgets/drag.py {key}.run {key}.state
         server/live_run.py sandbox.live
         widgets/network_call.py network.calls
@@ -107,6 +109,7 @@ KEYS = {
         server/places.py frame.rerun-rate
         server/sandbox_call.py sandbox.arrived sandbox.jobs sandbox.page
         expression/iterations.py iteration.program
+        expression/lesson.py lesson.hint
         expression/walk.py walk.moved walk.playing
         feature_maps/comparison.py comparison.chosen
         feature_maps/network_choice.py network-turned
