@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from explorer.trace.text import array_lines
 #: How close an answer must be, relative and absolute: the digits that are shown.
 _RELATIVE, _ABSOLUTE = 5e-3, 1e-6
 #: A factor that divides, in words.
-_DIVIDED = re.compile(r"÷ (\d+)")
+_DIVIDED = re.compile(r"÷ (\d{1,9})")
+#: Steps of a way whose factors are looked through.
+_LONGEST = 40
 
 
 @dataclass(frozen=True)
@@ -136,19 +139,32 @@ class _Run:
     trace: Trace
     shown: BackwardPass
 
+    @cached_property
+    def _senders(self) -> dict[str, list[tuple[BackwardStep, int]]]:
+        """By node, the steps that send it a gradient, each with the number of the flow."""
+        found: dict[str, list[tuple[BackwardStep, int]]] = {}
+        for step in self.shown.steps:
+            for number, flow in enumerate(step.grads_out):
+                if flow.to is not None:
+                    found.setdefault(flow.to, []).append((step, number))
+        return found
+
+    def paths_into(self, *nodes: str) -> list[_Path]:
+        return [
+            _Path(step, step.grads_out[number], _factor(step, number))
+            for node in nodes
+            for step, number in self._senders.get(node, ())
+        ]
+
     def paths_to(self, record: TensorRecord) -> list[_Path]:
         """The steps that send a gradient to this tensor, in the order in which they ran."""
         kind = "accumulate" if record.is_leaf else "function"
         own = {node.id for node in self.shown.nodes if node.tensor == record.id}
         if record.is_leaf:
             own = {edge.target for edge in self.shown.edges if edge.source in own}
-        ends = {node.id for node in self.shown.nodes if node.id in own and node.kind == kind}
-        return [
-            _Path(step, flow, factor)
-            for step in self.shown.steps
-            for flow, factor in zip(step.grads_out, _factors(step), strict=True)
-            if flow.to in ends
-        ]
+        return self.paths_into(
+            *(node.id for node in self.shown.nodes if node.id in own and node.kind == kind)
+        )
 
     def place(self, step: BackwardStep) -> int:
         return self.shown.steps.index(step)
@@ -163,25 +179,24 @@ class _Run:
         return (record.name if record else node.label) or node.name
 
     def steps_before(self, path: _Path) -> list[_Path]:
-        """The steps from the start of backward to this path, if there is a single way; else
-        nothing."""
-        way = [path]
-        while True:
-            into = [
-                _Path(step, flow, factor)
-                for step in self.shown.steps
-                for flow, factor in zip(step.grads_out, _factors(step), strict=True)
-                if flow.to == way[0].step.node
-            ]
-            if len(into) > 1:
-                return []
-            if not into:
-                return way
+        """The steps on the way to this path, from the start of backward on, if there is a single
+        way, and a short one; else nothing."""
+        way: list[_Path] = []
+        while len(way) < _LONGEST:
+            into = self.paths_into((way[0] if way else path).step.node)
+            if len(into) != 1:
+                return [] if into else way
             way = into + way
+        return []
 
 
-def _factors(step: BackwardStep) -> list[Factor | None]:
-    return factors(step.name, step.grads_in, step.grads_out, step.saved)
+def _factor(step: BackwardStep, number: int) -> Factor | None:
+    """The factor of one flow; None where it is not known, or the child's answer is none that a
+    rule can be applied to."""
+    try:
+        return factors(step.name, step.grads_in, step.grads_out, step.saved)[number]
+    except Exception:
+        return None
 
 
 def _mistakes_of_gradient(
@@ -226,7 +241,7 @@ def _mistakes_of_path(run: _Run, name: str, truth: np.ndarray, path: _Path) -> I
             f"That is {local} alone, the derivative of {source} with respect to {name}. The "
             f"gradient that arrives at {source} is left out.",
         )
-    for before in run.steps_before(path)[:-1]:
+    for before in run.steps_before(path):
         divided = _DIVIDED.fullmatch(before.factor.words) if before.factor else None
         if divided:
             count = int(divided[1])

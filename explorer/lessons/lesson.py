@@ -203,11 +203,14 @@ _KINDS = {str: "a text", bool: "true", int: "a whole number", float: "a number"}
 
 
 def _is_kind(value: Any, kind: type) -> bool:
+    """Whether a condition takes this argument."""
     if kind is bool:
         return value is True
     if kind is float:
         return type(value) in (int, float)
-    return type(value) is kind and (kind is not str or 0 < len(value) <= limits.LESSON_TARGET)
+    if kind is str:
+        return isinstance(value, str) and 0 < len(value) <= limits.LESSON_TARGET
+    return type(value) is kind
 
 
 def _check_names(table: _Table, step: Step) -> None:

@@ -18,9 +18,11 @@ from urllib.parse import quote
 
 from playwright.sync_api import sync_playwright
 
+from explorer.lessons import lessons
 from explorer.trace.examples import EXAMPLES
 from explorer.ui.expression.panels import PANELS
 from explorer.ui.pages import HOME, PAGES
+from explorer.ui.widgets.lesson_strip import Progress
 from tests.conftest import BROWSERS, FLAGS, running_app
 
 FAILING = (
@@ -69,7 +71,7 @@ def check(tab: Any) -> None:
 
 
 def guess(tab: Any) -> None:
-    tab.get_by_label("The gradient of x", exact=True).fill("[18, 24]")
+    tab.get_by_label("The gradient of x", exact=True).fill("[9, 12]")
     tab.get_by_role("button", name="Compare").click()
     tab.wait_for_selector("td:text-is('[[9, 12]]')")
 
@@ -95,7 +97,8 @@ def pictures() -> Iterator[tuple[str, str, Act | None]]:
     yield "lesson-asked", LESSON, None
     yield "lesson-guessed", LESSON, guess
     yield "menu-words", "/expression", click(".st-key-lookup button")
-    yield "menu-lesson", "/expression", click("button:has-text('school')")
+    for number in range(1, len(lessons()["start"].steps) + 1):
+        yield f"start-{number}", f"/{Progress(lessons()['start'], number).address}", None
     yield "menu-downloads", "/expression", click("button:has-text('download')")
 
 

@@ -17,11 +17,13 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
+from explorer.lessons import lessons
 from explorer.ui.expression.panels import PANELS
 from explorer.ui.feature_maps.tabs import LOOKS
 from explorer.ui.feature_maps.tabs import TABS as FEATURE_MAPS_TABS
 from explorer.ui.pages import HOME, PAGES
 from explorer.ui.pages import page as page_of
+from explorer.ui.widgets.lesson_strip import Progress
 from explorer.view import glossary as words
 from tests.conftest import clean_tab
 
@@ -75,6 +77,16 @@ def check(tab: Any) -> None:
     press("Check every gradient", ".ax-check")(tab)
 
 
+def make_lesson(tab: Any) -> None:
+    tab.get_by_text("Make a lesson").click()
+    tab.wait_for_selector(f"{BOX} [data-testid=stFileUploader]")
+
+
+def wrong(tab: Any) -> None:
+    tab.get_by_label("The factor from b to a", exact=True).fill("0.5")
+    press("Compare", ".ax-lesson")(tab)
+
+
 def glossary(tab: Any) -> None:
     press("Glossary", "[role=dialog] .ax-words")(tab)
 
@@ -111,13 +123,18 @@ PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
                     if key not in ("step", "check", "curves")
                 ),
                 *(check, glossary, escape),
-                *(press("Make a lesson", BOX), escape, press("Download", BOX)),
+                *(press("More", BOX), make_lesson, escape, press("Download", BOX)),
             ),
         ),
         (f"/expression?program={quote(FAILING)}", ()),
         (f"/expression?program={quote('x**2 * sin(y)')}&in.x=3", ()),
         (f"/expression?program={quote('(w * x).sum()')}&in.w=[1,2]", ()),
         ("/expression?predict=true&title=Lesson&question=What+is+x.grad%3F", ()),
+        (
+            f"/{Progress(lessons()['chain'], 2, frozenset({1})).address}",
+            (wrong, press("Hint", "b")),
+        ),
+        (f"/{Progress(lessons()['start'], 3, frozenset({3})).address}", ()),
     ),
     "network": (
         ("/network", (*tabs("network"), press("Run settings", BOX))),

@@ -181,12 +181,12 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
     keys.wait_for_selector("[role=dialog]", state="detached")
     expect_focus(keys, name="menu_bookGlossary")
 
-    go_to(keys, "Make a lesson")
+    go_to(keys, "More")
     keys.keyboard.press("Enter")
     keys.wait_for_selector("[data-testid=stPopoverBody] input")
     keys.keyboard.press("Escape")
     keys.wait_for_selector("[data-testid=stPopoverBody]", state="detached")
-    expect_focus(keys, name="Make a lesson")
+    expect_focus(keys, name="More")
 
 
 @pytest.mark.parametrize(

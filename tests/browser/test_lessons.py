@@ -55,9 +55,8 @@ def walk(tab: Any) -> None:
 def edit(old: str, new: str) -> Act:
     def act(tab: Any) -> None:
         area = tab.locator(".st-key-program textarea")
-        text = area.input_value()
-        assert text.count(old) == 1
-        area.fill(text.replace(old, new))
+        expect(area).to_have_value(re.compile(re.escape(old)))
+        area.fill(area.input_value().replace(old, new))
 
     return act
 
