@@ -42,6 +42,7 @@ HOME = Page(
         *("autograd", "tensor", "gradient", "graph", "leaf", "saved", "AccumulateGrad"),
         *("operation", "scalar"),
         *("forward", "backward", "step", "zero_grad", "hook", "layer", "optimizer", "feature_map"),
+        *("broadcasting", "convolution", "momentum"),
     ),
 )
 
