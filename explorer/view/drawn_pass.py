@@ -60,10 +60,11 @@ def make_graph(
     saved: bool,
     unfolded: frozenset[str] = frozenset(),
     torch_names: bool = False,
+    asked: Collection[str] = (),
 ) -> DrawnPass:
     """The graph of a pass, without what operations save for backward unless `saved`. A large one is
     folded, but for the blocks `unfolded`. Nodes have the reader's words, or with `torch_names`
-    PyTorch's."""
+    PyTorch's. The factors on the edges `asked` are not told."""
     hide = () if saved else ("saved",)
     where = leaf_boxes(shown)
     nodes, edges = _without(shown, where, hide)
@@ -92,7 +93,7 @@ def make_graph(
         if node.kind != "block"
     }
     dot = partial(dot_text, nodes, edges, records, hooks=labels, heads=heads)
-    factors = {} if folded else factors_of(shown, where)
+    factors = {} if folded else factors_of(shown, where, asked)
     places = {node.id: (node.tensor, node.line) for node in nodes}
     notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
     return DrawnPass(
@@ -146,22 +147,29 @@ def _is_named(node: Node, records: Mapping[int, TensorRecord]) -> bool:
     return record is None or record.named
 
 
-def numbers_of(trace: Trace, shown: BackwardPass) -> dict[str, Mapping[str, Any]]:
+def numbers_of(
+    trace: Trace, shown: BackwardPass, asked: Collection[str] = ()
+) -> dict[str, Mapping[str, Any]]:
     """The numbers in the "nodes" of a pass, and the "factors" on its edges, which follow a drag."""
+    factors = factors_of(shown, leaf_boxes(shown), asked)
     labels = {number: hooks.label for number, hooks in hooked_tensors(trace, shown).items()}
     return {
         "nodes": node_numbers(shown.nodes, records_after(trace, shown), labels),
-        "factors": {"-".join(e): text for e, text in factors_of(shown, leaf_boxes(shown)).items()},
+        "factors": {"-".join(edge): text for edge, text in factors.items()},
     }
 
 
-def factors_of(shown: BackwardPass, where: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """What stands on the edges between the nodes drawn; nothing of a graph that is too large."""
+def factors_of(
+    shown: BackwardPass, where: Mapping[str, str], asked: Collection[str] = ()
+) -> dict[tuple[str, str], str]:
+    """What stands on the edges between the nodes drawn; nothing of a graph that is too large, and
+    "× ?" on the edges of the pass that an exercise has `asked` for, as "n2-n1"."""
     if len(shown.nodes) > limits.FACTORS_NODES:
         return {}
     found: dict[tuple[str, str], list[EdgeFactor]] = defaultdict(list)
     for (source, target), given in edge_factors(shown).items():
-        found[where.get(source, source), target] += given
+        is_asked = f"{source}-{target}" in asked
+        found[where.get(source, source), target] += [EdgeFactor("× ?")] if is_asked else given
     return {edge: listed(given) for edge, given in found.items()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from explorer.trace import Trace
@@ -20,12 +20,14 @@ _GRAD_FN = re.compile(", (grad_fn=<[^<>]*>|requires_grad=True)")
 _WIDEST = 60
 
 
-def page_numbers(shown: int | None, named: bool, trace: Trace) -> Numbers:
+def page_numbers(
+    shown: int | None, named: bool, trace: Trace, asked: Collection[str] = ()
+) -> Numbers:
     """The numbers of a trace as the graph of the pass `shown`, the table, the handles and the ends
-    of lines show them; `named` as in `line_ends`."""
+    of lines show them; `named` as in `line_ends`, `asked` as in `factors_of`."""
     titles = [column.title for column in tensor_columns(trace.tensors)]
     return {
-        **graph_numbers(shown, trace),
+        **graph_numbers(shown, trace, asked),
         "rows": {
             str(row.id): dict(zip(titles, row.cells, strict=False))
             for row in tensor_rows(shown_tensors(trace))
@@ -36,10 +38,11 @@ def page_numbers(shown: int | None, named: bool, trace: Trace) -> Numbers:
     }
 
 
-def graph_numbers(shown: int | None, trace: Trace) -> Numbers:
-    """The numbers in the graph of the pass with this number: of its nodes, and on its edges."""
+def graph_numbers(shown: int | None, trace: Trace, asked: Collection[str] = ()) -> Numbers:
+    """The numbers in the graph of the pass with this number: of its nodes, and on its edges but
+    those `asked`."""
     drawn = next((p for p in trace.passes if p.number == shown), None)
-    return drawn_pass.numbers_of(trace, drawn) if drawn is not None else {}
+    return drawn_pass.numbers_of(trace, drawn, asked) if drawn is not None else {}
 
 
 def input_numbers(trace: Trace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.lessons import lessons, pack, parse_lesson, to_toml
 from explorer.ui.widgets.lesson_strip import Progress, first_address
-from tests.pages.test_pages import ROOT, html_of
+from tests.pages.test_pages import ROOT, component, html_of
 
 START = lessons()["start"]
 HOSTILE = """\
@@ -165,3 +165,13 @@ def test_a_file_is_made_and_opened() -> None:
 def test_a_whole_lesson_is_in_its_link() -> None:
     assert first_address(parse_lesson(to_toml(START))).count("lesson=~") == 1
     assert pack("a").startswith("~")
+
+
+def test_the_factor_that_is_asked_is_not_told() -> None:
+    at = opened(Progress(lessons()["chain"], 2).address)
+    graph = component(at, "factored")
+    assert "× ?" in graph["factored"]
+    assert "0.878" not in graph["factored"]
+    assert "× 2" in graph["factored"]  # the others are
+    next(button for button in at.button if button.label == "Show the factor").click().run()
+    assert "0.878" in component(at, "factored")["factored"]

@@ -118,7 +118,7 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
             "PyTorch's names", key=TORCH_NAMES, bind="query-params", help=_NAMES
         )
         legend = st.container(width="content")
-    drawn = _kept_graph(name, trace, shown, saved=saved, torch_names=torch_names)
+    drawn = _kept_graph(name, run, shown, saved=saved, torch_names=torch_names)
     with legend:
         draw_legend(drawn.dot)
     with tools:
@@ -193,16 +193,16 @@ def _why_no_graph(trace: Trace) -> str:
 
 
 def _kept_graph(
-    name: str, trace: Trace, shown: BackwardPass, *, saved: bool, torch_names: bool
+    name: str, run: ProgramRun, shown: BackwardPass, *, saved: bool, torch_names: bool
 ) -> DrawnPass:
     """The graph of `shown` with the blocks that the reader has expanded in the graph `name`."""
     restore_once(_UNFOLDED, _read_unfolded)
     graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
     if graph_name != name:
         unfolded = frozenset()
-    identity = derived(trace, "identity", object)
-    key = (identity, shown.number, saved, torch_names, unfolded)
-    return _shared_graph(key, trace, shown)
+    identity = derived(run.trace, "identity", object)
+    key = (identity, shown.number, saved, torch_names, unfolded, run.asked)
+    return _shared_graph(key, run.trace, shown)
 
 
 def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
@@ -214,10 +214,14 @@ def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
 # By the trace itself, not by what it says: a program may forge its answer.
 @shared(limits.PASSES_KEPT, key=lambda key, *_: key)
 def _shared_graph(
-    key: tuple[object, int, bool, bool, frozenset[str]], trace: Trace, shown: BackwardPass
+    key: tuple[object, int, bool, bool, frozenset[str], frozenset[str]],
+    trace: Trace,
+    shown: BackwardPass,
 ) -> DrawnPass:
-    _, _, saved, torch_names, unfolded = key
-    return make_graph(trace, shown, saved=saved, unfolded=unfolded, torch_names=torch_names)
+    _, _, saved, torch_names, unfolded, asked = key
+    return make_graph(
+        trace, shown, saved=saved, unfolded=unfolded, torch_names=torch_names, asked=asked
+    )
 
 
 def _unfold_buttons(name: str, drawn: DrawnPass, chosen: Node | None) -> None:

@@ -28,6 +28,7 @@ from explorer.ui.widgets.basics import download_entry, formula, refuse
 from explorer.ui.widgets.lesson_strip import current_step, first_address, see
 from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view import step, values
+from explorer.view.rule_names import named_rule
 
 _REVEALED = "revealed"
 #: The exercise whose hint is shown.
@@ -281,7 +282,7 @@ def _offer_help(exercise: Exercise, lesson: Lesson, trace: Trace, name: str, wha
         node = next(node for node in shown.nodes if node.id == hinted.node)
         said = f"Step {place + 1} of the walk, at {step.title(node, shown)}:"
         st.html(f'<div class="ax-note">{escape(said)}</div>')
-        formula(hinted.formula)
+        formula(named_rule(hinted, shown).formula)
 
 
 def _label(asked: str) -> str:

@@ -241,7 +241,8 @@ def follow(run: ProgramRun, graph: GraphPanel | None) -> None:
     def numbers(trace: Trace) -> Numbers:
         if run.hidden or run.failure:
             return {}
-        return page_numbers(graph.shown.number if graph else None, _values_at_ends(), trace)
+        number = graph.shown.number if graph else None
+        return page_numbers(number, _values_at_ends(), trace, run.asked)
 
     settings = {"capture": run.trace.capture, "upstream": run.upstream}
     follow_drag(run.trace, numbers=numbers, settings=settings)
