@@ -72,7 +72,7 @@ def train(**settings: str) -> Act:
             field.fill(value)
             field.press("Enter")
             expect(tab).to_have_url(re.compile(rf"[?&]{name}={re.escape(value)}"))
-        tab.get_by_role("button", name="Run", exact=True).click()
+        tab.locator(".st-key-press-run button").first.click()
 
     return act
 
