@@ -482,7 +482,7 @@ function paintWalk(box, data) {
       const words = [sum.before, sum.parts, sum.total][phase]
       if (!node || !words || (!sum.added && node.querySelector(".gradient"))) continue
       const label = framed(box, layer, words)
-      label.put((label.at = below(node, label, labels)))
+      label.put((label.at = placeOf(box, node, label, labels)))
       labels.push(label)
     }
     if (phase !== MOVES_NOW) for (const move of moving) standOnEdge(box, layer, move)
@@ -542,14 +542,22 @@ function framed(box, layer, words) {
   return { group, width, height, put }
 }
 
-// Below the node, where the gradients come in, and below what stands there.
-function below(node, label, others = []) {
+// Where a node shows its gradient, which is hidden as long as parts of it arrive. A node that shows
+// none: below it, and below what stands there.
+function placeOf(box, node, label, others = []) {
   const { x, y, width, height } = node.querySelector("path, polygon, ellipse").getBBox()
+  const line = node.querySelector(".gradient")
+  if (line) return { x: x + label.width / 2 + 4, y: middle(line).y }
   const place = { x: x + width / 2, y: y + height + label.height / 2 + 1 }
+  const factors = [...box.svg.querySelectorAll(".edge text")].map((text) => {
+    const { width, height } = text.getBBox()
+    return { at: middle(text), width, height }
+  })
+  const taken = [...others, ...factors]
   const covers = (other) =>
     Math.abs(other.at.x - place.x) < (other.width + label.width) / 2 &&
     Math.abs(other.at.y - place.y) < (other.height + label.height) / 2
-  while (others.some(covers)) place.y += label.height / 2
+  for (let tries = 0; tries < 9 && taken.some(covers); tries++) place.y += label.height / 2
   return place
 }
 
@@ -577,12 +585,11 @@ function onEdge(box, layer, { edge, before, product, after }) {
   const multiplies = product !== after
   const labels = (multiplies ? [before, product, after] : [after]).map((words) => framed(box, layer, words))
   const length = path.getTotalLength()
-  const line = to.querySelector(".gradient")
   const end = path.getPointAtLength(length)
   const way = [
     { x: end.x, y: middle(from.querySelector("path, polygon, ellipse")).y },
     ...Array.from({ length: 9 }, (_, i) => path.getPointAtLength(length * (1 - i / 8))),
-    line ? middle(line) : below(to, labels.at(-1)),
+    placeOf(box, to, labels.at(-1)),
   ]
   const far = way.map((_, i) => (i ? Math.hypot(way[i].x - way[i - 1].x, way[i].y - way[i - 1].y) : 0))
   const all = far.reduce((a, b) => a + b)
