@@ -25,6 +25,7 @@ _HUES = ("blue", "green", "orange", "red", "gray", "yellow", "violet")
 #: The options of `[theme.light]` and `[theme.dark]` that become variables.
 NAMES = (
     *("textColor", "backgroundColor", "secondaryBackgroundColor", "borderColor", "linkColor"),
+    "primaryColor",
     *(f"{hue}{part}Color" for hue in _HUES for part in ("", "Background", "Text")),
 )
 

@@ -27,7 +27,9 @@ KEYS = {
         widgets/basics.py {key}
         expression/iterations.py iteration
         expression/lesson.py make-lesson-{key}
+        expression/graph_panel.py panel
         expression/panels.py panel {LINE_VALUES} {key}
+        expression/walk.py names
         feature_maps/decision.py class
         feature_maps/image_choice.py picture second
         feature_maps/image_grid.py {key}
@@ -48,7 +50,7 @@ KEYS = {
         optimizer/controls.py n zeros
         optimizer/more.py zeros
         optimizer/numbers.py numbers
-        optimizer/problems.py {key}
+        optimizer/problems.py problem {key}
         optimizer/sliders.py sliders
         optimizer/surface.py surface
         """,
