@@ -166,6 +166,12 @@ DOCUMENT_STEPS = 400
 #: Elements of a gradient one of whose entries can be followed, each of which the rule is worked out
 #: for; and entries that are offered.
 ENTRIES = 256
+#: Nodes and blocks that a folded graph opens with: so many can be read in its frame.
+READABLE_NODES = 24
+#: Blocks of which each is laid out open beforehand.
+MOST_LAYOUTS = 100
+#: Names that a folded graph is searched by.
+MOST_FOUND = 1000
 #: Inputs of an operation whose rules are written out: torch.cat may have thousands.
 MOST_STATED_INPUTS = 12
 #: Tensors of a trace, and variables, those in models and containers with them.

@@ -5,7 +5,7 @@ import streamlit as st
 import explorer.ui.server.early  # noqa: F401  (first)
 from explorer.trace.examples import EXAMPLES
 from explorer.ui.expression.answers import draw_explanations, draw_notices, try_explanations
-from explorer.ui.expression.curve import draw_curve
+from explorer.ui.expression.curve import draw_curve, draw_loss
 from explorer.ui.expression.graph_panel import draw_graph_panel
 from explorer.ui.expression.lesson import apply_lesson
 from explorer.ui.expression.output import draw_output
@@ -28,8 +28,11 @@ with left:
     error_place = draw_notices(run)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)
+    loss = st.container()
 with right:
     graph = draw_graph_panel(run, tools, more)
+with loss:
+    draw_loss(run, graph)
 is_shown = run.live or not run.running
 with left if graph else right:  # explanations stand where there is room for them
     place = draw_explanations(run, lesson) if is_shown else None

@@ -1,15 +1,15 @@
 """From a program to its Trace: recording, hooks, torchviz graph, backward steps, checks.
 
 `run` returns the Trace of a program, `prove` the same with its answers tried; `to_plain` and
-`from_plain` convert it to JSON and back; `fold` shrinks a large graph. `check.check` compares the
-program's gradients with central differences; `script.script` turns the Trace into a plain PyTorch
-script.
+`from_plain` convert it to JSON and back; `merge` draws one node in place of several. `check.check`
+compares the program's gradients with central differences; `script.script` turns the Trace into a
+plain PyTorch script.
 """
 
 from explorer.program.figures import Figure
 from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.proof.prove import prove
-from explorer.trace.recording.pass_graph import dot_text, fold
+from explorer.trace.recording.pass_graph import dot_text, merge
 from explorer.trace.records import (
     Answer,
     Array,
@@ -41,8 +41,8 @@ __all__ = [
     "TensorRecord",
     "Trace",
     "dot_text",
-    "fold",
     "from_plain",
+    "merge",
     "prove",
     "run",
     "to_plain",

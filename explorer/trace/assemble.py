@@ -21,7 +21,7 @@ from explorer.trace.explain.run_analysis import RunAnalysis, Warned
 from explorer.trace.final_values import final_values
 from explorer.trace.recording.capture import CapturedValues, capture_values
 from explorer.trace.recording.objects import quiet, shape_of
-from explorer.trace.recording.pass_graph import dot_text, fold, pass_graph
+from explorer.trace.recording.pass_graph import dot_text, pass_graph
 from explorer.trace.recording.passes import RawPass, RawStep
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -274,7 +274,8 @@ def _assemble_pass(
     records: Sequence[TensorRecord],
 ) -> BackwardPass:
     nodes, edges = pass_graph(raw, recorder, ids)
-    shown = (nodes, edges) if len(nodes) <= limits.MAX_NODES else fold(nodes, edges)
+    is_large = len(nodes) > limits.MAX_NODES
+    dot = "" if is_large else dot_text(nodes, edges, dict(enumerate(records)))
     node_ids = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
     numbered = _number_steps(raw.steps)
     steps = (_assemble_step(n, step, raw, node_ids) for n, step in numbered)
@@ -287,7 +288,7 @@ def _assemble_pass(
         root=_names_of_roots([_root_name(root, recorder) for root in raw.roots]),
         nodes=tuple(nodes),
         edges=tuple(edges),
-        dot=dot_text(*shown, dict(enumerate(records))),
+        dot=dot,
         steps=tuple(steps),
         ours=raw.ours,
         step_count=len(raw.steps),

@@ -140,7 +140,9 @@ class Node:
 
     `kind` is "function", "accumulate", "leaf", "output", "saved" or "frozen" (a tensor that needs
     no gradient, which torchviz leaves out). `tensor` is the id of the TensorRecord of its result,
-    `module` the path of the module that ran it ("net.fc").
+    `module` the path of the module that ran it ("net.fc"). It ran in the `statement` of this line,
+    which may be in a function that `line` calls, of the function `scope` ("Net.forward"), as that
+    ran for the `visit`-th time; 0 and empty where this is not known.
     """
 
     id: str
@@ -151,6 +153,9 @@ class Node:
     tensor: int | None = None
     line: int | None = None
     module: str = ""
+    statement: int = 0
+    scope: str = ""
+    visit: int = 0
 
     def __post_init__(self) -> None:
         """Both are written into DOT, and a child may answer anything."""
@@ -212,7 +217,8 @@ class BackwardPass:
     """One call of `.backward()` or `torch.autograd.grad()`.
 
     `ours` is True for the pass that is run for a program without a backward call. `dot` is
-    torchviz's graph, annotated, with ids that are the same in every run. `step_count` may exceed
+    torchviz's graph, annotated, with ids that are the same in every run; it is empty if there are
+    more than 300 nodes: `explorer.view.drawn_pass.make_graph` folds them. `step_count` may exceed
     `len(steps)`: of a very long pass, the first 1,000 steps and the last 1,000 are recorded.
     """
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer import limits
 from explorer.program import ProgramError
-from explorer.trace.recording.pass_graph import dot_text, fold
+from explorer.trace.recording.pass_graph import dot_text, merge
 from explorer.trace.recording.torchviz_graph import draw_graph, walk_graph
 from explorer.trace.records import Edge, Node
 from explorer.training import explain
@@ -274,7 +274,7 @@ def _graph(loop: TrainingLoop) -> tuple[list[Node], list[Edge]]:
 
     A node's `tensor` is the position of its parameter; the loss comes after all of them.
 
-    Saved tensors are left out; above `limits.MAX_NODES` nodes the graph is folded.
+    Saved tensors are left out; above `limits.MAX_NODES` nodes all operations are one.
     """
     loss, parameters = loop.loss, loop.instance.parameters
     if loss is None:
@@ -290,4 +290,8 @@ def _graph(loop: TrainingLoop) -> tuple[list[Node], list[Edge]]:
         kind = node.name if node.function is not None else node.kind
         nodes.append(Node(node_id, node.kind, kind, name, node.shape, places.get(name)))
     edges = [Edge(ids[a], ids[b], kind) for a, b, kind in arrows if a in ids and b in ids]
-    return fold(nodes, edges) if len(nodes) > limits.MAX_NODES else (nodes, edges)
+    if len(nodes) <= limits.MAX_NODES:
+        return nodes, edges
+    inner = [node.id for node in nodes if node.kind in ("function", "accumulate")]
+    block = Node("operations", "block", f"{len(inner)} nodes", "operations")
+    return merge(nodes, edges, dict.fromkeys(inner, block))

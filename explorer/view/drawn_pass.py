@@ -4,7 +4,7 @@ to them, and what its nodes have to do with the rest of the page.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from explorer import limits
-from explorer.trace import dot_text, fold
+from explorer.trace import dot_text
 from explorer.trace.recording.pass_graph import node_numbers
 from explorer.trace.records import (
     Array,
@@ -27,9 +27,10 @@ from explorer.trace.records import (
 )
 from explorer.trace.text import array_lines, shape_text
 from explorer.training.views import GraphView
-from explorer.view import node_words
+from explorer.view import graphviz, node_words
 from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, names_of
-from explorer.view.graph import Links
+from explorer.view.fold import NO_FOLDS, Folds, fold, folds_of
+from explorer.view.graph import Links, describe
 
 #: Most characters of the gradient before and after in a node's label.
 _WIDTH = 34
@@ -39,18 +40,20 @@ _WIDTH = 34
 class DrawnPass:
     """A graph ready to be laid out, and the same with the factors on its edges.
 
-    `folded` says whether it has too many nodes, so that each line is a block; those in `unfolded`
-    are expanded. `where` is the node drawn for one of the pass that is not: for an AccumulateGrad
-    its leaf, for a folded node its block. `links` are to the table and the program.
+    `folds` are the blocks of one that is folded, and those in `unfolded` are open. `where` is the
+    node drawn for one of the pass that is not: for an AccumulateGrad its leaf, for a hidden node
+    its block. `links` are to the table and the program, `names` those by which nodes and blocks
+    are found, hidden or not, by their ids.
     """
 
     dot: str
     with_factors: str
     nodes: tuple[Node, ...]
     unfolded: frozenset[str]
-    folded: bool
+    folds: Folds
     where: Mapping[str, str]
     links: Links
+    names: Mapping[str, str] | None
 
 
 def make_graph(
@@ -58,25 +61,27 @@ def make_graph(
     shown: BackwardPass,
     *,
     saved: bool,
-    unfolded: frozenset[str] = frozenset(),
+    unfolded: frozenset[str] | None = None,
     torch_names: bool = False,
     asked: Collection[str] = (),
 ) -> DrawnPass:
-    """The graph of a pass, without what operations save for backward unless `saved`. A large one is
-    folded, but for the blocks `unfolded`. Nodes have the reader's words, or with `torch_names`
-    PyTorch's. The factors on the edges `asked` are not told."""
+    """The graph of a pass, without what operations save for backward unless `saved`. A large one,
+    or that of a training script, is folded; the blocks `unfolded` are open, or as many as can be
+    read at once. Nodes have the reader's words, or with `torch_names` PyTorch's. The factors on the
+    edges `asked` are not told."""
     hide = () if saved else ("saved",)
     where = leaf_boxes(shown)
     nodes, edges = _without(shown, where, hide)
-    folded = len(nodes) > limits.MAX_NODES
-    if folded:
-        nodes, edges = fold(nodes, edges, unfolded)
-    drawn = {node.id for node in nodes}
-    for node in shown.nodes:
-        box = where.get(node.id, node.id)
-        if box not in drawn:
-            where[node.id] = f"line{node.line or 0}"
     records = records_after(trace, shown)
+    folds = NO_FOLDS
+    if len(nodes) > limits.MAX_NODES or opens_on_modules(trace, shown):
+        folds = folds_of(nodes, edges, records, trace.source)
+    unfolded = folds.opening() if unfolded is None else unfolded & folds.blocks.keys()
+    nodes, edges = fold(nodes, edges, folds, unfolded)
+    for node in shown.nodes:
+        place = folds.place(where.get(node.id, node.id), unfolded)
+        if place != node.id:
+            where[node.id] = place
     hooked = hooked_tensors(trace, shown)
     labels = {number: hooks.label for number, hooks in hooked.items()}
     steps = {step.node: step for step in shown.steps}
@@ -92,8 +97,18 @@ def make_graph(
         for node in nodes
         if node.kind != "block"
     }
-    dot = partial(dot_text, nodes, edges, records, hooks=labels, heads=heads)
-    factors = {} if folded else factors_of(shown, where, asked)
+    blocks = folds.blocks.values()
+    dot = partial(
+        dot_text,
+        nodes,
+        edges,
+        records,
+        hooks=labels,
+        heads=heads,
+        norms={b.id: f"gradient norm {b.norm:.4g}" for b in blocks if b.norm is not None},
+        frames={b.id: (b.label, b.parts) for b in blocks if folds.is_open(b, unfolded)},
+    )
+    factors = {} if folds.blocks else factors_of(shown, where, asked)
     places = {node.id: (node.tensor, node.line) for node in nodes}
     notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
     return DrawnPass(
@@ -101,10 +116,34 @@ def make_graph(
         dot(factors=factors) if factors else "",
         tuple(nodes),
         unfolded,
-        folded,
+        folds,
         where,
         Links(places, notes),
+        _names(shown.nodes, folds) if folds.blocks else None,
     )
+
+
+def layouts(trace: Trace, shown: BackwardPass, *, saved: bool = False) -> dict[frozenset[str], str]:
+    """The graph of a pass as SVG, laid out beforehand, by the blocks that are open: as it opens,
+    all closed, each block alone (with those around it), outer ones first, and all, where there are
+    not too many nodes. Empty without the `dot` program."""
+    first = make_graph(trace, shown, saved=saved)
+    folds, every = first.folds, frozenset(first.folds.blocks)
+    alone = [frozenset((*block.around, block.id)) for block in folds.blocks.values()]
+    wanted = dict.fromkeys([first.unfolded, frozenset(), *alone[: limits.MOST_LAYOUTS], every])
+    laid_out = {}
+    for unfolded in wanted:
+        if folds.count(unfolded) <= limits.MAX_NODES:
+            svg = graphviz.svg(make_graph(trace, shown, saved=saved, unfolded=unfolded).dot)
+            if svg is not None:
+                laid_out[unfolded] = svg
+    return laid_out
+
+
+def opens_on_modules(trace: Trace, shown: BackwardPass) -> bool:
+    """Whether the graph is that of a training script: it has modules, and an optimizer steps."""
+    modules = {node.module for node in shown.nodes if node.kind == "function" and node.module}
+    return len(modules) > 1 and any(event.kind == "step" for event in trace.events)
 
 
 def graph_of_names(shown: GraphView) -> str:
@@ -171,6 +210,24 @@ def factors_of(
         is_asked = f"{source}-{target}" in asked
         found[where.get(source, source), target] += [EdgeFactor("× ?")] if is_asked else given
     return {edge: listed(given) for edge, given in found.items()}
+
+
+def _names(nodes: Sequence[Node], folds: Folds) -> dict[str, str]:
+    """What a large graph is searched by: its blocks, the nodes with a name of the program's, and
+    others."""
+    blocks = [b for b in folds.blocks.values() if b.kind not in ("iteration", "part")]
+    found = [(block.id, f"{block.label} · {block.size}") for block in blocks]
+    listed = [node for node in nodes if node.kind not in ("saved", "accumulate")]
+    for node in sorted(listed, key=lambda node: not node.label):
+        around = folds.around(node.id)
+        inside = f" · in {folds.blocks[around[-1]].label}" if around else ""
+        found.append((node.id, describe(node) + inside))
+    times: Counter[str] = Counter()
+    names = {}
+    for name, text in found[: limits.MOST_FOUND]:
+        times[text] += 1
+        names[name] = f"{text} ({times[text]})" if times[text] > 1 else text
+    return names
 
 
 def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:

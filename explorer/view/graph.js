@@ -796,8 +796,9 @@ export default function (component) {
 
   const choose = (event) => {
     if (box.still) return
-    const node = event.target.closest?.("g.node") ?? event.target.closest?.("g.edge text")?.parentNode
-    if (node || data.selected) setTriggerValue("clicked", node?.id ?? "") // "": let go
+    const pressed = "g.node, g.edge text, .frame > text" // a frame is pressed by its title
+    const one = event.target.closest?.(pressed)?.closest("g.node, g.edge, g.frame")
+    if (one || data.selected) setTriggerValue("clicked", one?.id ?? "") // "": let go
   }
   box.canvas.onclick = (event) => box.moved || choose(event)
   box.canvas.onkeydown = (event) => {

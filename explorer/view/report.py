@@ -17,6 +17,7 @@ from explorer.trace.explain.order import can_be_tried
 from explorer.trace.records import Answer, TensorRecord, Trace
 from explorer.trace.text import array_lines, shape_text, shortened
 from explorer.view import graphviz
+from explorer.view.drawn_pass import make_graph
 from explorer.view.fix import changed_lines
 
 _COLOURS = {"faint": FAINT, "gradient": GRADIENT, "hook": HOOK}
@@ -63,7 +64,10 @@ def _printed(output: str) -> Iterable[str]:
 
 def _graph(trace: Trace) -> Iterable[str]:
     """The graph of the last backward pass, if `dot` is installed."""
-    svg = graphviz.svg(trace.passes[-1].dot) if trace.passes else None
+    svg = None
+    if trace.passes:
+        last = trace.passes[-1]
+        svg = graphviz.svg(last.dot or make_graph(trace, last, saved=False).dot)
     if svg is not None:
         svg = _WORD.sub(lambda word: f'fill="{_COLOURS[word[1]]}"', svg)
         svg = _SIZE.sub(r'<svg style="max-width:100%;height:auto" width="\1pt" height="\2pt"', svg)

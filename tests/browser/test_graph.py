@@ -144,3 +144,33 @@ def test_numbers_are_painted_and_a_leaf_is_pulled(tab: Any, app: str) -> None:
     leaf.focus()
     tab.keyboard.press("Alt+ArrowDown")
     expect(leaf.locator("text.value")).to_have_text("2.9")
+
+
+TRAINING = """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    loss = model(torch.ones(4, 2)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_block_is_opened_by_a_press_and_closed_by_its_title(tab: Any, app: str) -> None:
+    open_program(tab, app, TRAINING)
+    block = tab.locator(".st-key-graph g.node.block").filter(has_text="model.2")
+    block.click()
+    frame = tab.locator(".st-key-graph g.frame > text", has_text="model.2")
+    expect(frame).to_be_visible(timeout=30_000)
+    expect(block).to_have_count(0)
+    expect(tab.locator(".st-key-graph g.node", has_text="model.2.weight")).to_be_visible()
+    frame.click()
+    expect(frame).to_have_count(0, timeout=30_000)
+    expect(block).to_be_visible()
+    loss = tab.locator(".st-key-loss")
+    expect(loss).to_be_in_viewport()
+    expect(tab.get_by_role("button", name="Open in Network")).to_be_in_viewport()

@@ -225,7 +225,6 @@ def walk_to_the_end(at: Any) -> None:
         assert f"Step {last} of {last}:" in html_of(at)
 
 
-NODES = re.compile(r"(\d+) nodes:")
 LOOP = """\
 import torch
 
@@ -241,16 +240,53 @@ def test_a_large_graph_is_folded_and_unfolds() -> None:
     at = opened("pages/expression.py")
     run_program(at, LOOP)
     assert not at.exception
-    assert "each line of the program is one block" in html_of(at)
-    names = at.selectbox(key="graph-list").options
-    blocks = {int(found[1]): i for i, name in enumerate(names) if (found := NODES.search(name))}
-    at.selectbox(key="graph-list").select_index(blocks[max(blocks)]).run()
-    next(button for button in at.button if button.label.startswith("Expand")).click().run()
+    assert "Press a block to open it" in html_of(at)
+    assert "400 iterations of the loop on line 5" in component(at, "svg")["svg"]
+    found = at.selectbox(key="graph-list")
+    inside = " in operations 101 to 110"
+    found.select(next(name for name in found.options if inside in name)).run()
     assert not at.exception
-    assert any("nodes; up to 300 are drawn" in info.value for info in at.info)
-    next(button for button in at.button if button.label == "Collapse all").click().run()
+    graph = component(at, "svg")
+    assert "operations 111 to 120" in graph["svg"]
+    assert f'id="{graph["selected"]}"' in graph["svg"]
+    pressed(at, "Collapse `operations 101 to 110`")
+    assert "operations 101 to 110" in component(at, "svg")["svg"]
+    pressed(at, "Open `operations 101 to 110`")
+    assert f'id="{graph["selected"]}"' in component(at, "svg")["svg"]
+    pressed(at, "Collapse all")
+    assert "operations 111 to 120" not in component(at, "svg")["svg"]
+
+
+TRAINING = """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    loss = model(torch.ones(4, 2)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_training_script_opens_on_its_modules_beside_its_loss() -> None:
+    at = opened("pages/expression.py")
+    run_program(at, TRAINING)
     assert not at.exception
-    assert "<svg" in component(at, "svg")["svg"]
+    svg = component(at, "svg")["svg"]
+    assert all(f"model.{i}" in svg for i in range(3))
+    assert svg.count("gradient norm") == 2
+    assert "AddmmBackward0" not in svg
+    cells = component(at, "cells")["cells"]
+    assert [cell["name"] for cell in cells] == ["loss"]
+    assert [b.label for b in at.button if b.label == "Open in Network"] == ["Open in Network"]
+
+
+def pressed(at: Any, label: str) -> None:
+    next(button for button in at.button if button.label == label).click().run()
+    assert not at.exception
 
 
 def test_what_happened_is_explained() -> None:

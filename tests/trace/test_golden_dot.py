@@ -40,8 +40,6 @@ SOURCES = {
     },
     "hostile_name": "import torch\nd = {'<b>&\"\\\\': torch.ones(1, requires_grad=True)}\n"
     "y = d['<b>&\"\\\\'] * 2\ny.backward()",
-    "folded": "import torch\ny = torch.tensor(1., requires_grad=True)\n"
-    "for i in range(200):\n    y = y * 2 + 1\ny.backward()",
 }
 
 

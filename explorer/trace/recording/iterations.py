@@ -148,7 +148,7 @@ class IterationRecorder(RunLog):
         self.last_note: tuple[int, torch.Tensor] | None = None
         #: The sequence number of the next autograd node as a statement began, and its line; 0 for
         #: one that was recorded.
-        self._marks: deque[tuple[int, int]] = deque([(0, 0)], limits.MOST_MARKS)
+        self._marks: deque[tuple[int, int, int]] = deque([(0, 0, 0)], limits.MOST_MARKS)
 
     def lacks_last_iterations(self, error: bool) -> bool:
         """Whether the last iterations were not recorded, and a second run is worth it: it tells
@@ -191,9 +191,9 @@ class IterationRecorder(RunLog):
         self.stale.add(line)
         number, marks = _next_sequence_number(), self._marks
         if marks[-1][0] == number:
-            marks[-1] = (number, line)
+            marks[-1] = (number, line, self.run_counts[line])
         else:
-            marks.append((number, line))
+            marks.append((number, line, self.run_counts[line]))
 
     def _wants(self, line: int) -> bool:
         """Whether the statement that begins on this line is recorded although its iteration is
@@ -285,7 +285,7 @@ class IterationRecorder(RunLog):
         self.recording = True
         if not self.depth:
             self.operations.start()
-        self._marks.append((_next_sequence_number(), 0))
+        self._marks.append((_next_sequence_number(), 0, 0))
         line, unrecorded, note = self.line, self.assigned, self.last_note
         self.assigned, self.last_note = {}, None
         # What is caught up on now belongs to iterations that are not shown: it only tells names.
@@ -380,7 +380,7 @@ class IterationRecorder(RunLog):
             self.is_between = True
 
     def find_lines(self, functions: list[Any]) -> None:
-        """Give the nodes that statements without a record created their lines."""
+        """Give the nodes that statements without a record created their lines and visits."""
         if len(self._marks) == 1:
             return
         marks = list(self._marks)
@@ -388,7 +388,7 @@ class IterationRecorder(RunLog):
             if leaf_of(node) is None and "line" not in node.metadata:
                 index = bisect_right(marks, (node._sequence_nr(), sys.maxsize)) - 1
                 if index >= 0 and marks[index][1]:
-                    node.metadata["line"] = marks[index][1]
+                    _, node.metadata["line"], node.metadata["visit"] = marks[index]
 
 
 def _of_statement(frame: FrameType | None) -> FrameType | None:

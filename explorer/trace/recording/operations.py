@@ -181,7 +181,10 @@ class Operations(TorchFunctionMode):
         if key in log.by_output:
             return
         # Stored on the node too: in a long loop, it lives longer than its record.
+        module = _running_module()
         node.metadata.setdefault("line", log.line)
+        node.metadata.setdefault("visit", log.run_counts[log.line])
+        node.metadata.setdefault("module", log.module_path(module))
         log.ordinal += 1
         position = (log.line, name, min(log.ordinal, limits.MOST_OPERATIONS))
         live = log.add(position, log.line, name, output)
@@ -190,7 +193,7 @@ class Operations(TorchFunctionMode):
         live.current_inputs = frozenset(
             id(source) for source in inputs if source.version == source.tensor._version
         )
-        live.module = _running_module()
+        live.module = module
 
     def log_cut(
         self,

@@ -1,4 +1,4 @@
-"""The graph of a backward pass: its nodes and edges, folded if there are many, and as DOT.
+"""The graph of a backward pass: its nodes and edges, and as DOT.
 
 torchviz draws the graph (see `torchviz_graph`); this module adds the program's names, values and
 gradients. Labels contain text from untrusted programs, so all text is escaped for graphviz's HTML
@@ -8,8 +8,8 @@ labels (https://graphviz.org/doc/info/shapes.html#html).
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -35,12 +35,15 @@ def pass_graph(
 
     `ids` gives the id of a TensorRecord by the number of its LiveTensor.
     """
+    scopes = {place.line: place.scope for place in recorder.locations}
     results = [_result_of_node(node, recorder, ids) for node in raw.functions]
     tensors = _leaves_and_outputs(raw, recorder, ids)
     nodes: list[Node] = []
     for position, drawn in enumerate(raw.drawn):
         is_function = drawn.function is not None
         live = results[position] if is_function else tensors.get(position)
+        known = raw.functions[position].metadata if is_function else {}
+        statement = known.get("line", 0)
         nodes.append(
             Node(
                 id=f"n{position}",
@@ -49,23 +52,17 @@ def pass_graph(
                 label=_label_of(drawn, live),
                 shape=_shape(live) if is_function else drawn.shape,
                 tensor=None if live is None else ids[live.number],
-                line=_line(raw, position, live),
-                module=recorder.module_name(live.module) if live is not None else "",
+                line=live.line or None if live is not None else statement or None,
+                module=recorder.module_name(live.module) if live else known.get("module", ""),
+                statement=statement,
+                scope=scopes.get(statement, ""),
+                visit=known.get("visit", 0),
             )
         )
     _add_lines_and_modules(nodes, raw.edges)
     edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in raw.edges]
     _add_frozen(nodes, edges, results, ids)
     return nodes, edges
-
-
-def _line(raw: RawPass, position: int, live: LiveTensor | None) -> int | None:
-    if live is not None:
-        return live.line or None
-    if position < len(raw.functions):
-        line = raw.functions[position].metadata.get("line")
-        return line if isinstance(line, int) else None
-    return None
 
 
 def _result_of_node(
@@ -128,18 +125,30 @@ def _add_frozen(
 
 
 def _add_lines_and_modules(nodes: list[Node], edges: Sequence[tuple[int, int, str]]) -> None:
-    """Give nodes without a line or module those of the node that uses them."""
+    """Give nodes without a line or module those of the node that uses them; an operation that was
+    not observed, in a loop, has the module of those that its line made in other iterations."""
     users: dict[int, list[int]] = {}
     for source, target, _ in edges:
         users.setdefault(source, []).append(target)
+    modules: dict[tuple[int, str], set[str]] = defaultdict(set)
+    for node in nodes:
+        if node.kind == "function" and node.module:
+            modules[node.statement, node.name].add(node.module)
     for position, node in enumerate(nodes):  # users come before what they use
         paths = {nodes[user].module for user in users.get(position, ())}
+        others = modules[node.statement, node.name]
+        if node.statement and node.kind == "function" and len(others) == 1:
+            paths = others
         inside = node.tensor is None or node.kind in ("leaf", "accumulate", "saved")
         if inside and not node.module and len(paths) == 1:
-            nodes[position] = node = replace(node, module=paths.pop())
-        lines = [nodes[user].line for user in users.get(position, ())]
-        if node.line is None and node.kind in ("function", "accumulate", "saved") and lines:
-            nodes[position] = replace(node, line=lines[0])
+            nodes[position] = node = replace(node, module=next(iter(paths)))
+        using = [nodes[user] for user in users.get(position, ())]
+        if node.line is None and node.kind in ("function", "accumulate", "saved") and using:
+            nodes[position] = node = replace(node, line=using[0].line)
+        if not node.statement and node.kind == "function" and using:
+            user = using[0]
+            statement, scope = user.statement, user.scope
+            nodes[position] = replace(node, statement=statement, scope=scope, visit=user.visit)
 
 
 def _shape(live: LiveTensor | None) -> tuple[int, ...] | None:
@@ -157,45 +166,24 @@ def _label_of(drawn: DrawnNode, live: LiveTensor | None) -> str:
     return drawn.name if drawn.kind in ("saved", "leaf") else ""
 
 
-# -- folding ------------------------------------------------------------------------------------
+# -- merging ------------------------------------------------------------------------------------
 
 
-def fold(
-    nodes: Sequence[Node], edges: Sequence[Edge], unfolded: Collection[str] = ()
+def merge(
+    nodes: Sequence[Node], edges: Sequence[Edge], blocks: Mapping[str, Node]
 ) -> tuple[list[Node], list[Edge]]:
-    """Merge the function nodes of each line into one node of kind "block".
-
-    A block's id is `line<N>`; blocks whose ids are in `unfolded` are not merged, nor are leaves
-    and outputs. Nodes whose line is not known belong to the block "line0".
-    """
-    blocks: dict[str, list[Node]] = defaultdict(list)
-    block_of: dict[str, str] = {}
-    for node in nodes:
-        if node.kind in ("function", "accumulate", "saved", "frozen"):
-            block = f"line{node.line or 0}"
-            if block not in unfolded:
-                blocks[block].append(node)
-                block_of[node.id] = block
-    folded = [node for node in nodes if node.id not in block_of]
-    folded += [_fold_block(name, members) for name, members in blocks.items()]
-    merged = dict.fromkeys(
-        Edge(
-            block_of.get(edge.source, edge.source),
-            block_of.get(edge.target, edge.target),
-            edge.kind,
+    """Draw one node in place of several: `blocks` has it by the id of each. Of several edges
+    between the same two, one of a flow is kept; inside of a block none is."""
+    merged = list(dict.fromkeys(blocks.get(node.id, node) for node in nodes))
+    joined: dict[tuple[str, str], Edge] = {}
+    for edge in edges:
+        source, target = (
+            blocks[end].id if end in blocks else end for end in (edge.source, edge.target)
         )
-        for edge in edges
-    )
-    return folded, [e for e in merged if e.source != e.target or e.source not in blocks]
-
-
-def _fold_block(name: str, members: Sequence[Node]) -> Node:
-    kinds = Counter(node.name for node in members if node.kind == "function")
-    text = ", ".join(f"{kind} ×{count}" for kind, count in kinds.most_common(3))
-    line = members[0].line
-    label = f"line {line}" if line else "elsewhere"
-    size = f"{len(members)} node{'' if len(members) == 1 else 's'}"
-    return Node(name, "block", f"{size}: {text}".rstrip(": "), label, line=line)
+        known = joined.get((source, target))
+        if source != target and (known is None or edge.kind == "flow"):
+            joined[source, target] = Edge(source, target, edge.kind)
+    return merged, list(joined.values())
 
 
 # -- DOT ----------------------------------------------------------------------------------------
@@ -210,16 +198,21 @@ def dot_text(
     hooks: Mapping[int, str] | None = None,
     heads: Mapping[str, tuple[str, str]] | None = None,
     factors: Mapping[tuple[str, str], str] | None = None,
+    norms: Mapping[str, str] | None = None,
+    frames: Mapping[str, tuple[str, Sequence[str]]] | None = None,
 ) -> str:
     """The graph as graphviz source. `hide` lists kinds to leave out, such as "saved"; `hooks` says
     what hooks did to tensors, by their ids.
 
     `heads` are the first lines of nodes by their ids: a tensor's name, and what else is said;
-    `factors` what stands on edges, by the ids of their source and target.
+    `factors` what stands on edges, by the ids of their source and target. `norms` is what else
+    stands in a block; `frames` are drawn around nodes: by their ids a label, and the ids of nodes
+    and frames inside.
     """
     shown = {node.id for node in nodes if node.kind not in hide}
     outputs = _outputs(nodes)
     numbers = node_numbers(nodes, tensors, hooks or {})
+    numbers |= {node: {"norm": [text]} for node, text in (norms or {}).items()}
     lines = [
         "digraph {",
         '  graph [bgcolor="transparent" ranksep="0.2" nodesep="0.25"]',
@@ -243,6 +236,7 @@ def dot_text(
                 f'  {node.id} [id="{node.id}" class="{kind}" fillcolor="{FILLS[node.kind]}"'
                 f"{style} label=<{text}>]"
             )
+    lines += _frames(frames or {}, shown)
     for edge in edges:
         if edge.source in shown and edge.target in shown and edge.kind not in hide:
             style = "" if edge.kind == "flow" else ' style="dashed" arrowhead="none"'
@@ -252,6 +246,30 @@ def dot_text(
                 f'  {edge.source} -> {edge.target} [id="{edge.source}-{edge.target}"{style}{text}]'
             )
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _frames(
+    frames: Mapping[str, tuple[str, Sequence[str]]], shown: Collection[str]
+) -> Iterator[str]:
+    """A cluster for each frame, inside those around it."""
+
+    def draw(name: str) -> Iterator[str]:
+        label, parts = frames[name]
+        yield (
+            f'  subgraph cluster_{name} {{ id="{name}" class="frame" style="rounded" labeljust="l"'
+            f' label=<<B>{_escape(label)}</B>> color="{LINE}" fontname="monospace" fontsize="10"'
+        )
+        for part in parts:
+            if part in frames:
+                yield from draw(part)
+            elif part in shown:
+                yield f"  {part}"
+        yield "  }"
+
+    inside = {part for _, parts in frames.values() for part in parts}
+    for name in frames:
+        if name not in inside:
+            yield from draw(name)
 
 
 def _outputs(nodes: Sequence[Node]) -> set[int | None]:
@@ -305,6 +323,7 @@ def _html_label(
         f'<FONT COLOR="{GRADIENT}">{"grad " if i == 0 else "     "}{_escape(line)}</FONT>'
         for i, line in enumerate(numbers.get("grad", ()))
     ]
+    rows += [f'<FONT COLOR="{GRADIENT}">{text}</FONT>' for text in numbers.get("norm", ())]
     rows += [f'<FONT COLOR="{HOOK}">{_escape(line)}</FONT>' for line in numbers.get("hook", ())]
     rows += [grey.format(_escape(line)) for line in numbers.get("note", ())]
     cells = "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)

@@ -131,6 +131,8 @@ class TensorRegistry(Watcher):
         #: Tensors without a node, and the paths of modules, by id.
         self.leaves: dict[int, LiveTensor] = {}
         self.modules: dict[int, tuple[str, nn.Module]] = {}
+        #: The modules that only functions have given a name.
+        self.inner_modules: set[int] = set()
         self.number = 0
         #: Whether records are made only to be shown, of a program that goes on; see
         #: `as_if_finished`.
@@ -247,9 +249,12 @@ class TensorRegistry(Watcher):
                     self.bind_parameters(place, label, item)
 
     def bind_parameters(self, place: int, name: str, module: nn.Module) -> None:
-        if self.module_name(module) != name:
+        # A function's own name for a module ("block") stands only until there is a better one.
+        is_inner = bool(self.locations[place].scope)
+        if not self.module_path(module) or (id(module) in self.inner_modules and not is_inner):
             for path, part in named_modules(module):
                 self.modules[id(part)] = (join_path(name, path), part)
+                (self.inner_modules.add if is_inner else self.inner_modules.discard)(id(part))
         for label, parameter in islice(named_parameters(module), limits.MAX_PARAMETERS):
             self.bind_tensor(place, join_path(name, label), parameter)
 
@@ -294,8 +299,11 @@ class TensorRegistry(Watcher):
         """The path of a module in the program ("net.fc"), or the name of its class."""
         if module is None:
             return ""
-        entry = self.modules.get(id(module))
-        return entry[0] if entry else type(module).__name__
+        return self.module_path(module) or type(module).__name__
+
+    def module_path(self, module: nn.Module | None) -> str:
+        """The same, but empty for a module that has no name."""
+        return self.modules[id(module)][0] if id(module) in self.modules else ""
 
     def named_leaves(self) -> dict[str, torch.Tensor]:
         return {

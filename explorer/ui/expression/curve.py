@@ -1,5 +1,5 @@
-"""The result of a program around the values of its inputs: a curve with its tangent, or contours
-with the arrow of the gradient."""
+"""Curves beside the graph: the result of a program around the values of its inputs, with its
+tangent or as contours with the arrow of the gradient; the loss of a training script."""
 
 from __future__ import annotations
 
@@ -14,17 +14,28 @@ from explorer.program import ProgramRefused
 from explorer.trace import Trace
 from explorer.trace.sampling import COUNTS, Samples, with_variables
 from explorer.trace.text import digest
+from explorer.ui.expression import iterations
+from explorer.ui.expression.graph_panel import GraphPanel
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.server import sandbox_call
 from explorer.ui.server.shared_cache import SharedCache
 from explorer.ui.widgets.inputs import reach, read_inputs
 from explorer.ui.widgets.mounts import mount_plots
-from explorer.view.curves import contours, contours_picture, curve, result_of, result_place
+from explorer.ui.widgets.open_network import show_network
+from explorer.view.curves import (
+    contours,
+    contours_picture,
+    curve,
+    result_of,
+    result_place,
+    to_plot,
+)
+from explorer.view.drawn_pass import opens_on_modules
 from explorer.view.plot import Blank, Plot
 
 _SLOT, _LAST = "curve", "curve.last"
-#: How high the curve and the contours are, in CSS pixels.
-_CURVE, _CONTOURS = 230, 300
+#: How high the curve, the contours and the curve of a loss are, in CSS pixels.
+_CURVE, _CONTOURS, _LOSS = 230, 300, 190
 
 #: What all readers share, by the name of the request: samples that no lack of time made coarse,
 #: and contours, of which one takes longer to draw than the rest of the page.
@@ -51,6 +62,22 @@ def draw_curve(run: ProgramRun) -> None:
         else:
             cell = contours(samples, _kept_picture(name, samples), place, result.name)
     mount_plots({"curve": (cell, height)}, "", key="curve")
+
+
+def draw_loss(run: ProgramRun, graph: GraphPanel | None) -> None:
+    """Of a training script, draw the loss over its passes, with a line at the one that is shown,
+    and the way to Network."""
+    trace = run.trace
+    if graph is None or run.hidden or not opens_on_modules(trace, graph.shown):
+        return
+    loss = next((curve for curve in trace.curves if curve.kind == "loss"), None)
+    if loss is not None:
+        plot = to_plot(loss, trace.pass_count, graph.shown.number)
+        can_choose = iterations.is_long(trace)
+        chosen = mount_plots({"loss": (plot, _LOSS)}, "", key="loss", choose=can_choose)
+        if chosen is not None:
+            iterations.go_to(chosen)
+    show_network(trace)
 
 
 def _sample(trace: Trace, names: tuple[str, ...], result: str) -> tuple[str, Samples | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from typing import Any
 
@@ -19,7 +18,7 @@ from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker
 from explorer.ui.expression.walk import TORCH_NAMES, draw_walk
 from explorer.ui.server.shared_cache import derived, shared
-from explorer.ui.widgets.basics import download_entry, menu
+from explorer.ui.widgets.basics import as_code, download_entry, menu
 from explorer.ui.widgets.drag import draggable_leaves
 from explorer.ui.widgets.inputs import in_link
 from explorer.ui.widgets.mounts import before_error, draw_legend, graph_files, mount_graph
@@ -28,12 +27,14 @@ from explorer.ui.widgets.open_network import show_network
 from explorer.ui.widgets.query_params import report_invalid
 from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view import graphviz
-from explorer.view.drawn_pass import DrawnPass, make_graph
+from explorer.view.drawn_pass import DrawnPass, make_graph, opens_on_modules
+from explorer.view.fold import Folds
 from explorer.view.graph import Draggable
 from explorer.view.walk import Selection, marks
 
 _UNFOLDED = "unfolded"
 _NAMES = "Names the operations as autograd does: SinBackward0 for sin, AccumulateGrad for a leaf"
+_FOLDED = "Press a block to open it, and the title of an open one to close it."
 _SAVED = "Draws the values that operations save for backward"
 #: Marks the graph while the program runs again, if that takes longer than a moment.
 _STALE = (
@@ -44,9 +45,9 @@ _STALE = (
 
 @dataclass(frozen=True)
 class GraphPanel:
-    """The pass that is shown, its graph (by the `name` of all of it), and the places of the list of
-    nodes and of the graph with the walk below it. `draggable` are the leaves whose number can be
-    pulled."""
+    """The pass that is shown, its graph (by the `name` of its program), and the places of the list
+    of nodes and of the graph with the walk below it. `draggable` are the leaves whose number can
+    be pulled."""
 
     name: str
     shown: BackwardPass
@@ -64,21 +65,74 @@ class GraphPanel:
 
     def draw_graph(self, picker: Picker, picked: Selection) -> None:
         """Draw the graph with what is picked, the list of its nodes and the walk."""
+        folds, unfolded = self.drawn.folds, self.drawn.unfolded
+        if _unfolded(self.name, folds) not in (None, unfolded):
+            st.rerun()  # a block was opened or closed: the legend and the downloads follow
+
+        def press(name: str | None) -> None:
+            if name is not None and name in unfolded:
+                self._unfold(folds.closed(name, unfolded))
+            elif name is not None and name in folds.blocks:
+                self._unfold(folds.opened(name, unfolded))
+            else:
+                self._choose(picker, name)
+
+        def find(name: str | None) -> None:
+            if name is not None and folds.around(name):
+                self._unfold(folds.opened(folds.around(name)[-1], unfolded))
+            picker.node(name)
+
         with self.place:
+            graph = st.container()
+            foot = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        with graph:
             mount_graph(
                 self.drawn.dot,
                 self.drawn.nodes,
                 with_factors=self.drawn.with_factors,
                 key="graph",
-                head=self.list_place,
+                head=foot if folds.blocks else self.list_place,
                 marks=marks(picked, self.shown, self.drawn.nodes, self.drawn.where),
                 links=self.drawn.links,
                 draggable=self.draggable,
                 alt=f"Graph of the backward pass from {self.shown.root}",
-                on_choose=partial(self._choose, picker),
+                on_choose=press,
+                names=self.drawn.names,
+                on_find=find,
             )
+        with self.place:
+            if folds.blocks:
+                with foot:
+                    self._draw_folds(picked.node)
             draw_walk(picker, picked, self.shown)
-            _unfold_buttons(self.name, self.drawn, picked.node)
+
+    def _draw_folds(self, chosen: Node | None) -> None:
+        """Say that the graph is folded; open the block in which the chosen node is hidden, close
+        the one it is drawn in, or all."""
+        folds, unfolded = self.drawn.folds, self.drawn.unfolded
+
+        def button(label: str, blocks: frozenset[str], help: str) -> None:
+            st.button(label, help=help, on_click=self._unfold, args=(blocks,))
+
+        if _unfolded(self.name) is not None:
+            keep(_UNFOLDED, [self.name, sorted(unfolded)])
+        if chosen is not None:
+            hidden = folds.blocks.get(self.drawn.where.get(chosen.id, chosen.id))
+            around = [folds.blocks[name] for name in folds.around(chosen.id)]
+            if hidden is not None:
+                blocks = folds.opened(hidden.id, unfolded)
+                button(f"Open {as_code(hidden.label)}", blocks, "Shows what is in it")
+            elif around:
+                blocks = folds.closed(around[-1].id, unfolded)
+                help = "Draws it as one block again"
+                button(f"Collapse {as_code(around[-1].label)}", blocks, help)
+        if unfolded:
+            button("Collapse all", frozenset(), "Draws every block as one box again")
+        if chosen is None:  # else there may be no room for it
+            st.html(f'<div class="ax-note">{_FOLDED}</div>', width="stretch")
+
+    def _unfold(self, blocks: frozenset[str]) -> None:
+        st.session_state[_UNFOLDED] = (self.name, blocks)
 
 
 def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
@@ -112,7 +166,7 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
     with more:
         saved = st.toggle("Show saved values", key="saved", bind="query-params", help=_SAVED)
     trace = run.trace
-    name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
+    name = digest(trace.source)
     with key:
         torch_names = st.toggle(
             "PyTorch's names", key=TORCH_NAMES, bind="query-params", help=_NAMES
@@ -127,7 +181,8 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
     with more:
         if not run.hidden:
             step_program(trace)
-            show_network(trace)
+            if not opens_on_modules(trace, shown):  # else it is in sight
+                show_network(trace)
     draggable = draggable_leaves(trace, drawn.nodes)
     return GraphPanel(name, shown, drawn, list_place, place, draggable)
 
@@ -197,12 +252,19 @@ def _kept_graph(
 ) -> DrawnPass:
     """The graph of `shown` with the blocks that the reader has expanded in the graph `name`."""
     restore_once(_UNFOLDED, _read_unfolded)
-    graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
-    if graph_name != name:
-        unfolded = frozenset()
+    unfolded = _unfolded(name)
     identity = derived(run.trace, "identity", object)
     key = (identity, shown.number, saved, torch_names, unfolded, run.asked)
     return _shared_graph(key, run.trace, shown)
+
+
+def _unfolded(name: str, folds: Folds | None = None) -> frozenset[str] | None:
+    """The blocks, if known those of `folds`, that the reader has left open in the graph `name`;
+    None as long as nothing has been pressed."""
+    graph, unfolded = st.session_state.get(_UNFOLDED, ("", frozenset()))
+    if graph != name:
+        return None
+    return frozenset(unfolded if folds is None else unfolded & folds.blocks.keys())
 
 
 def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
@@ -214,7 +276,7 @@ def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
 # By the trace itself, not by what it says: a program may forge its answer.
 @shared(limits.PASSES_KEPT, key=lambda key, *_: key)
 def _shared_graph(
-    key: tuple[object, int, bool, bool, frozenset[str], frozenset[str]],
+    key: tuple[object, int, bool, bool, frozenset[str] | None, frozenset[str]],
     trace: Trace,
     shown: BackwardPass,
 ) -> DrawnPass:
@@ -222,30 +284,6 @@ def _shared_graph(
     return make_graph(
         trace, shown, saved=saved, unfolded=unfolded, torch_names=torch_names, asked=asked
     )
-
-
-def _unfold_buttons(name: str, drawn: DrawnPass, chosen: Node | None) -> None:
-    """Say that the graph is folded; expand the chosen block, or collapse all."""
-    if not drawn.folded:
-        return
-
-    def button(label: str, blocks: frozenset[str], help: str) -> None:
-        if st.button(label, help=help):
-            st.session_state[_UNFOLDED] = (name, blocks)
-            st.rerun()  # the legend and the downloads follow
-
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(
-            f'<div class="ax-note">More than {limits.MAX_NODES} nodes: each line of the program is '
-            "one block. Click a block to expand it.</div>",
-            width="stretch",
-        )
-        if chosen is not None and chosen.kind == "block":
-            label = f"Expand line {chosen.line}" if chosen.line else "Expand"
-            button(label, drawn.unfolded | {chosen.id}, "Draws the nodes of the chosen block")
-        if drawn.unfolded:
-            keep(_UNFOLDED, [name, sorted(drawn.unfolded)])
-            button("Collapse all", frozenset(), "Draws each line as one block again")
 
 
 def _draw_downloads(run: ProgramRun, dot: str | None) -> None:

@@ -80,8 +80,7 @@ class Picker:
         return selection
 
     def _of_node(self, name: str) -> Selection:
-        nodes = (*self._nodes, *(self._shown.nodes if self._shown else ()))
-        node = next((n for n in nodes if n.id == name), None)
+        node = next((n for n in self._all_nodes() if n.id == name), None)
         if node is None:
             return Selection()
         owner = node
@@ -89,15 +88,16 @@ class Picker:
             owner = next(iter(inputs_of(node.id, self._shown)), node)
         return Selection(node, self._record(owner.tensor), self._step(node))
 
+    def _all_nodes(self) -> tuple[Node, ...]:
+        """Those drawn, then those in folded blocks too."""
+        return (*self._nodes, *(self._shown.nodes if self._shown else ()))
+
     def _of_tensor(self, number: int) -> Selection:
         record = self._record(number)
         if record is None:
             return Selection()
-        node = next((n for n in self._nodes if n.tensor == number), None)
-        step = self._step(node) if node else None
-        if node is None:  # inside a folded block
-            node = next((n for n in self._nodes if n.id == f"line{record.line}"), None)
-        return Selection(node, record, step)
+        node = next((n for n in self._all_nodes() if n.tensor == number), None)
+        return Selection(node, record, self._step(node) if node else None)
 
     def _step(self, node: Node) -> int | None:
         """The step of a node: its own, that of the function which made the same tensor, or that

@@ -53,17 +53,25 @@ def mount_graph(
     draggable: Draggable | None = None,
     alt: str,
     on_choose: Callable[[str | None], None] = lambda node: None,
+    names: Mapping[str, str] | None = None,
+    on_find: Callable[[str | None], None] | None = None,
 ) -> None:
     """Draw `dot` as high as the page's style says, or the same `with_factors` where that fits;
     `on_choose` is called with a node's id when the reader picks one.
 
     A node is picked by a click or from the list of nodes, which goes into the row `head`, if one is
-    given.
+    given. Where the list has other `names` than the nodes drawn, `on_find` is called for it.
     """
     if head is not None:
         with head:
-            listed = nodes[: limits.MAX_NODES]
-            _list(listed, key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
+            listed = names or {node.id: describe(node) for node in nodes[: limits.MAX_NODES]}
+            _list(
+                listed,
+                key=f"{key}-list",
+                placeholder="Find a node or block" if names else "Choose a node",
+                selected=marks.selected,
+                on_choose=on_find or on_choose,
+            )
     if len(nodes) > limits.MAX_NODES:
         st.info(
             f"This graph has {len(nodes):,} nodes; up to {limits.MAX_NODES} are drawn. "
@@ -140,20 +148,20 @@ def _clickable(data: Mapping[str, Any], key: str, on_choose: Callable[[str | Non
 
 
 def _list(
-    nodes: Sequence[Node],
+    names: Mapping[str, str],
     *,
     key: str,
+    placeholder: str,
     selected: str | None,
     on_choose: Callable[[str | None], None],
 ) -> None:
-    names = {node.id: describe(node) for node in nodes}
     st.session_state[key] = selected if selected in names else None
     st.selectbox(
         "Node",
         list(names),
         format_func=lambda name: names.get(name, name),
         key=key,
-        placeholder="Choose a node",
+        placeholder=placeholder,
         label_visibility="collapsed",
         help="Selects a node, as clicking it does",
         on_change=lambda: on_choose(st.session_state[key]),
