@@ -36,6 +36,11 @@ class Literal:
     index: Index = ()
     start: int = 0
 
+    @property
+    def place(self) -> dict[str, int]:
+        """Where it stands, as the browser's event `ax-drag` names it."""
+        return {"line": self.line, "column": self.column, "end": self.end}
+
 
 def leaf_literals(source: str) -> list[Literal]:
     """The numbers of assignments such as `a = torch.tensor([1.0, 2.0], requires_grad=True)`,

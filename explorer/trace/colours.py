@@ -45,6 +45,12 @@ FIGURE_TEXT, BAR, BAR_EDGE, HIGHLIGHT, COMPARISON = (
 )
 #: Four lines in one chart, on both backgrounds: the plain run, and three compared with it.
 COMPARED = ("#3b82f6", "#dd8a1f", "#14a08f", "#a87bf0")
+#: Lines below the names of leaves, so that each is found again in all parts of a page. No kind of
+#: node has their hues, and in each kind of colour blindness they differ.
+LEAVES = {
+    "light": ("#1494a3", "#b01878", "#6e4520", "#232c3a", "#7d7a00"),
+    "dark": ("#4fd0e0", "#e03fb0", "#a87850", "#f4f6f8", "#c9dc3a"),
+}
 #: Frames on pictures.
 FRAME: RGB = (221, 138, 31)
 

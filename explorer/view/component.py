@@ -14,12 +14,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.trace.colours import SURFACE
+from explorer.trace.colours import LEAVES, SURFACE
 
 #: What the scripts of several components share: elements, numbers, axes and colours.
-SHARED = f"const SURFACE = {json.dumps(SURFACE)}\n" + Path(__file__).with_name(
-    "shared.js"
-).read_text("utf-8")
+SHARED = f"const SURFACE = {json.dumps(SURFACE)}\nconst LEAVES = {json.dumps(LEAVES)}\n" + Path(
+    __file__
+).with_name("shared.js").read_text("utf-8")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from explorer.trace.colours import SURFACE
 from explorer.trace.records import Curve
 from explorer.trace.sampling import Samples
 from explorer.trace.text import shortened
+from explorer.view.leaves import leaf_colours
 from explorer.view.plot import Axis, Line, Place, Plot, around
 
 #: The samples whose values may lie outside of the picture, at both ends together.
@@ -53,7 +54,9 @@ def result_place(trace: Trace, result: TensorRecord) -> Place:
     leaves = [leaf_of(trace, name) for name in trace.inputs]
     gradients = tuple(_scalar(leaf.grad if leaf else None) for leaf in leaves)
     values = tuple(float(value) for value in trace.inputs.values() if not isinstance(value, list))
-    return Place(tuple(trace.inputs), values, gradients, _scalar(result.value))
+    colours = leaf_colours(trace)
+    by_name = tuple(colours.get(name) for name in trace.inputs)
+    return Place(tuple(trace.inputs), values, gradients, _scalar(result.value), by_name)
 
 
 def _scalar(array: object) -> float | None:

@@ -748,7 +748,21 @@ function tabStop(box, node) {
   for (const other of box.order) other.setAttribute("tabindex", other === node ? "0" : "-1")
 }
 
+// A line in its colour below the name of a leaf.
+function colourNames(box, colours) {
+  for (const drawn of box.order) {
+    drawn.querySelector(".colour")?.remove()
+    const name = drawn.querySelector("text")
+    if (!(drawn.id in colours) || !name) continue
+    const [x, y, width] = [Number(name.getAttribute("x")), Number(name.getAttribute("y")), name.textContent.length * CHARACTER]
+    const line = node("path", { class: "colour", d: `M${x} ${y + 3}h${width}` })
+    line.style.stroke = leafColour(colours[drawn.id])
+    name.after(line)
+  }
+}
+
 function mark(box, data) {
+  colourNames(box, data.colours)
   box.svg.classList.toggle("walks", data.walking)
   const marks = { selected: [data.selected], current: [data.current], active: data.active ?? [] }
   for (const group of box.svg.querySelectorAll("g.node, g.edge")) {

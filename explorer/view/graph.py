@@ -136,13 +136,14 @@ def graph_data(
     marks: Marks = NO_MARKS,
     links: Links = NO_LINKS,
     draggable: Draggable | None = None,
+    colours: Mapping[str, int] | None = None,
     still: bool = False,
     small: bool = False,
 ) -> dict[str, Any]:
     """What the browser gets of a graph laid out as `svg`, and `with_factors`, which it shows where
     they can be read in its frame. The view of the one named `key` stays while its layout is the
     same. A `still` one cannot be moved; a `small` one opens with its words smaller. Tuples: whether
-    a list is a table, Streamlit takes long to find."""
+    a list is a table, Streamlit takes long to find. `colours` are those of leaves, by their ids."""
     name = digest(svg + with_factors)
     return {
         "svg": svg,
@@ -163,6 +164,7 @@ def graph_data(
         "sums": tuple(vars(one) for one in marks.sums),
         "places": {name: list(place) for name, place in links.places.items()},
         "notes": dict(links.notes),
+        "colours": dict(colours or {}),
         "draggable": {
             name: list(map(dict, numbers)) for name, numbers in (draggable or {}).items()
         },

@@ -6,10 +6,12 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from explorer import limits
 from explorer.trace import Trace
 from explorer.trace.text import array_lines, shortened
 from explorer.view import drawn_pass
 from explorer.view.curves import leaf_of, result_of, result_place
+from explorer.view.leaves import text_leaves
 from explorer.view.tensors import shown_tensors, tensor_columns, tensor_rows
 
 #: The numbers of a frame: by part of the page and name.
@@ -46,13 +48,14 @@ def graph_numbers(shown: int | None, trace: Trace, asked: Collection[str] = ()) 
 
 
 def input_numbers(trace: Trace) -> dict[str, Any]:
-    """By name, what the handles of a run show: the value, and the gradient as text."""
-    numbers = {}
-    for name, value in trace.inputs.items():
-        leaf = leaf_of(trace, name)
-        lines = array_lines(leaf.grad) if leaf is not None else []
-        numbers[name] = {"value": value, "grad": "\n".join(lines) or "None"}
-    return numbers
+    """By name, what the handles of a run show of its inputs, and then of the leaves made in its
+    text: the value, and the gradient as text."""
+    found = [(name, value, leaf_of(trace, name)) for name, value in trace.inputs.items()]
+    found += [(name, leaf.value, leaf.record) for name, leaf in text_leaves(trace).items()]
+    del found[limits.MOST_INPUTS :]
+    grads = ["\n".join(array_lines(leaf.grad)) if leaf else "" for _, _, leaf in found]
+    numbers = zip(found, grads, strict=True)
+    return {name: {"value": value, "grad": grad or "None"} for (name, value, _), grad in numbers}
 
 
 def line_ends(trace: Trace, named: bool) -> dict[int, str]:

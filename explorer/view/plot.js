@@ -29,10 +29,22 @@ function draw(svg, data, width, paint) {
       parts.push(node("path", { d: `M${LEFT} ${at}H${width - RIGHT}`, stroke: paint.border, "stroke-opacity": 0.6 }))
     parts.push(node("text", { ...faint, x: LEFT - 5, y: at + 4, "text-anchor": "end" }, labels[i]))
   })
-  parts.push(node("text", { fill: paint.text, x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" }, data.x.label))
+  // The name of a leaf on an axis, with its colour: a line below takes that of what it stands in.
+  const [colourX, colourY] = data.place?.colours ?? []
+  const named = (words, index) => {
+    const colour = paint.leaves[index]
+    const outer = node("tspan", colour ? { "text-decoration": "underline", fill: colour, stroke: colour } : {})
+    outer.append(node("tspan", { fill: paint.text, stroke: "none" }, words))
+    return outer
+  }
+  const below = node("text", { x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" })
+  below.append(named(data.x.label, colourX))
+  parts.push(below)
   const title = node("text", { fill: paint.text, x: 2, y: 12 })
   const reading = node("tspan", { dx: 8, class: "reading" })
-  title.append(node("tspan", { "font-weight": 600 }, data.y.label), reading)
+  const beside = named(data.y.label, colourY)
+  beside.setAttribute("font-weight", 600)
+  title.append(beside, reading)
   parts.push(title)
   const clip = `clip-${data.name}`
   const frame = node("clipPath", { id: clip })

@@ -61,13 +61,15 @@ class Line:
 @dataclass(frozen=True)
 class Place:
     """A place on a plot whose axes are one or two inputs of a program: their names and values, the
-    gradient with respect to each, and the result. It is drawn with the tangent of a curve, or the
-    arrow of the gradient on contours; it follows drags (see `drag.py`), and can be dragged."""
+    gradient with respect to each, the result, and the `colours` of the names (`leaves.py`). It is
+    drawn with the tangent of a curve, or the arrow of the gradient on contours; it follows drags
+    (see `drag.py`), and can be dragged."""
 
     names: tuple[str, ...]
     values: tuple[float, ...]
     grad: tuple[float | None, ...]
     result: float | None
+    colours: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,14 @@ function word(term, text, help) {
   return button
 }
 
+// The colour of a leaf, by its index; it is a line below the name, wherever that stands.
+const leafColour = (index) => `light-dark(${LEAVES.light[index]}, ${LEAVES.dark[index]})`
+
+function underlineName(element, index) {
+  const line = Number.isInteger(index) ? `underline 2px ${leafColour(index)}` : ""
+  Object.assign(element.style, { textDecoration: line, textUnderlineOffset: "3px" })
+}
+
 // Tells the other components of the page.
 const announce = (name, detail) => window.dispatchEvent(new CustomEvent(name, { detail }))
 
@@ -110,7 +118,8 @@ function scale(axis, from, to) {
 function colours(root) {
   const style = getComputedStyle(root)
   const read = (name) => style.getPropertyValue(`--st-${name}-color`).trim()
-  const { runs } = SURFACE[isDark(root) ? "dark" : "light"]
+  const theme = isDark(root) ? "dark" : "light"
+  const { runs } = SURFACE[theme]
   return {
     text: read("text"),
     ground: read("background"),
@@ -121,6 +130,7 @@ function colours(root) {
     second: read("red"),
     faint: read("gray"),
     mark: read("red"),
+    leaves: LEAVES[theme],
     ...Object.fromEntries(runs.map((colour, i) => [`run-${i + 1}`, colour])),
   }
 }

@@ -28,6 +28,7 @@ function line(row, columns, terms) {
     const faint = text === "None" || text === "False" ? " faint" : ""
     const cell = element("td", columns[i].style + faint, text)
     if (columns[i].style === "name") cell.title = text // may be cut off
+    if (i === 0) underlineName(cell, row.colour)
     cell.dataset.column = columns[i].title
     tr.append(cell)
   })

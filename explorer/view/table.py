@@ -34,7 +34,8 @@ class Row:
     """A row: one text per column. With fewer, the last cell takes the rest of the width and shows
     the `note`; in a full row the note is shown when the pointer is over the last cell. `term` is
     the key of a glossary's term: that behind the note, in a full row that of the last cell.
-    `tensor` and `line` are given where hovering marks them in the graph and the program."""
+    `tensor` and `line` are given where hovering marks them in the graph and the program, `colour`
+    where the first cell is the name of a leaf that has one (`leaves.py`)."""
 
     id: int
     cells: tuple[str, ...]
@@ -43,6 +44,7 @@ class Row:
     term: str = ""
     tensor: int | None = None
     line: int | None = None
+    colour: int | None = None
 
 
 def table_data(

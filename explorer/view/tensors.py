@@ -112,12 +112,17 @@ def tensor_rows(
     *,
     hidden: bool = False,
     awaited: Mapping[int, int] = MappingProxyType({}),
+    colours: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[Row, ...]:
     """The first `limits.TABLE_ROWS` rows of the tensor table; gradients as "?" if `hidden`.
-    `awaited` are the steps that bring gradients which have not arrived, by the tensors' ids."""
+    `awaited` are the steps that bring gradients which have not arrived, by the tensors' ids,
+    `colours` those of leaves, by their names."""
     titles = {column.title for column in tensor_columns(tensors)}
     return tuple(
-        _tensor_row(record, hidden, titles, awaited.get(record.id))
+        replace(
+            _tensor_row(record, hidden, titles, awaited.get(record.id)),
+            colour=colours.get(record.name) if record.is_leaf and record.requires_grad else None,
+        )
         for record in tensors[: limits.TABLE_ROWS]
     )
 

@@ -100,6 +100,40 @@ def test_a_number_in_the_text_and_a_leaf_are_dragged(tab: Any, app: str) -> None
     expect(gradient_of(tab, "a")).to_have_text("18")
 
 
+def test_the_slider_of_a_leaf_made_in_the_text_changes_the_text(tab: Any, app: str) -> None:
+    program = LEAF.replace(
+        "b = a**2 * 3", "c = torch.tensor(0.5, requires_grad=True)\nb = a**2 * c"
+    )
+    open_program(tab, app, program)
+    editor, row = tab.locator(".st-key-program textarea"), tab.locator(".handles .row").first
+    expect(row.locator(".grad")).to_have_text("grad 2")
+    x, y = hold(tab, row.locator("input[type=range]"), 0.7)
+    tab.mouse.move(x + 20, y, steps=5)
+    expect(row.locator(".grad")).not_to_have_text("grad 2")
+    value = float(row.locator("input[type=number]").input_value())
+    expect(row.locator(".grad")).to_have_text(f"grad {value:.5g}")
+    expect(gradient_of(tab, "a")).to_have_text(f"{value:.5g}")
+    expect(tab.locator(".ax-code")).to_contain_text(f"tensor({value:.2f}")
+    expect(editor).to_have_value(program)  # until the hand lets go
+    tab.mouse.up()
+    expect(editor).to_have_value(re.compile(rf"a = torch\.tensor\({value:g}"))
+    assert "in." not in tab.url
+    # The same colour below the name in the editor, the table and the graph, another for c.
+    lines = {
+        name: {
+            tab.locator(f".ax-code .name:text-is('{name}')").first.evaluate(_LINE),
+            tab.locator(f"td.name:text-is('{name}')").evaluate(_LINE),
+            node_of(tab, name).locator(".colour").evaluate("path => getComputedStyle(path).stroke"),
+        }
+        for name in "ac"
+    }
+    assert [len(colours) for colours in lines.values()] == [1, 1]
+    assert lines["a"] != lines["c"]
+
+
+_LINE = "name => getComputedStyle(name).textDecorationColor"
+
+
 @pytest.mark.thorough
 def test_a_fix_is_applied_by_a_press_and_can_be_undone(tab: Any, app: str) -> None:
     tab.goto(f"{app}/expression?program={quote('x = 3')}%0A{quote('x**2')}")

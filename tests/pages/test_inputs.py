@@ -46,6 +46,26 @@ def test_a_free_name_has_a_handle_with_its_gradient() -> None:
     assert float(handle["grad"]) == pytest.approx(2 * handle["value"] + 3, rel=1e-4)
 
 
+def test_leaves_made_in_the_text_have_handles_with_their_places() -> None:
+    program = "import torch\na = torch.tensor(2.0, requires_grad=True)\nb = a**2\nb.backward()\n"
+    at = opened(program)
+    (handle,) = component(at, "handles")["handles"]
+    assert (handle["name"], handle["value"], handle["grad"]) == ("a", 2.0, "4")
+    assert handle["places"] == [{"line": 2, "column": 17, "end": 20}]
+    assert handle["colour"] is None
+    assert not [key for key in at.query_params if key.startswith("in.")]
+
+
+def test_colours_tie_the_names_of_leaves_together() -> None:
+    at = opened("x * y")
+    assert {name: handle["colour"] for name, handle in handles(at).items()} == {"x": 0, "y": 1}
+    assert component(at, "editor")["editor"]["colours"] == {"x": 0, "y": 1}
+    assert sorted(component(at, "svg")["colours"].values()) == [0, 1]
+    table = component(at, "columns")["rows"]
+    assert {row["cells"][0]: row["colour"] for row in table} == {"x": 0, "y": 1, "out": None}
+    assert component(at, "cells")["cells"][0]["place"]["colours"] == [0, 1]
+
+
 def test_the_link_sets_an_input_and_follows_it() -> None:
     at = opened("x**2 + 3*x", x="2.75")
     assert handles(at)["x"]["value"] == 2.75
@@ -152,7 +172,7 @@ def test_the_curve_is_that_of_the_result_and_its_slope_the_gradient() -> None:
     cells = [c for c in map(_data, at.get("bidi_component")) if "cells" in c]
     (cell,) = cells[0]["cells"]
     place, (line,) = cell["place"], cell["lines"]
-    assert place == {"names": ["x"], "values": [2], "grad": [7], "result": 10}
+    assert place == {"names": ["x"], "values": [2], "grad": [7], "result": 10, "colours": [None]}
     assert line["y"] == pytest.approx([x**2 + 3 * x for x in line["x"]], abs=1e-4)
     assert (line["x"][0], line["x"][-1]) == (-5, 5)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -30,6 +31,7 @@ from explorer.view import graphviz
 from explorer.view.drawn_pass import DrawnPass, make_graph, opens_on_modules
 from explorer.view.fold import Folds
 from explorer.view.graph import Draggable
+from explorer.view.leaves import node_colours
 from explorer.view.walk import Selection, marks
 
 _UNFOLDED = "unfolded"
@@ -47,7 +49,7 @@ _STALE = (
 class GraphPanel:
     """The pass that is shown, its graph (by the `name` of its program), and the places of the list
     of nodes and of the graph with the walk below it. `draggable` are the leaves whose number can
-    be pulled."""
+    be pulled, `colours` those of leaves."""
 
     name: str
     shown: BackwardPass
@@ -55,6 +57,7 @@ class GraphPanel:
     list_place: Any
     place: Any
     draggable: Draggable
+    colours: Mapping[str, int]
 
     def _choose(self, picker: Picker, name: str | None) -> None:
         """Pick a node; of an edge, the step that sends a gradient along it, in detail."""
@@ -95,6 +98,7 @@ class GraphPanel:
                 marks=marks(picked, self.shown, self.drawn.nodes, self.drawn.where),
                 links=self.drawn.links,
                 draggable=self.draggable,
+                colours=self.colours,
                 alt=f"Graph of the backward pass from {self.shown.root}",
                 on_choose=press,
                 names=self.drawn.names,
@@ -184,7 +188,8 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
             if not opens_on_modules(trace, shown):  # else it is in sight
                 show_network(trace)
     draggable = draggable_leaves(trace, drawn.nodes)
-    return GraphPanel(name, shown, drawn, list_place, place, draggable)
+    colours = node_colours(trace, drawn.nodes)
+    return GraphPanel(name, shown, drawn, list_place, place, draggable, colours)
 
 
 def _choose_pass(trace: Trace) -> BackwardPass | None:

@@ -26,6 +26,7 @@ from explorer.ui.widgets.mounts import mount_plots, mount_table
 from explorer.ui.widgets.query_params import accept_renamed
 from explorer.view import checks, curves, events, tensors
 from explorer.view.entry import entry_html, matrix_inputs
+from explorer.view.leaves import leaf_colours
 from explorer.view.live_numbers import Numbers, line_ends, page_numbers
 from explorer.view.step import step_html
 from explorer.view.walk import awaited
@@ -41,7 +42,12 @@ def _draw_tensors(shown: Shown) -> None:
     waits = awaited(picked, shown.backward, trace.tensors) if shown.backward else {}
     mount_table(
         tensors.tensor_columns(trace.tensors),
-        tensors.tensor_rows(tensors.shown_tensors(trace), hidden=shown.run.hidden, awaited=waits),
+        tensors.tensor_rows(
+            tensors.shown_tensors(trace),
+            hidden=shown.run.hidden,
+            awaited=waits,
+            colours=leaf_colours(trace),
+        ),
         key="tensors",
         label="Tensors of the program",
         total=len(trace.tensors),
@@ -210,6 +216,7 @@ def _draw_selection(run: ProgramRun, graph: GraphPanel | None, place: Any) -> No
         source=run.trace.source,
         error=failed_line(run),
         selected=None if run.running else picked.line,
+        colours=leaf_colours(run.trace),
         ends={} if run.running or run.failure else line_ends(run.trace, _values_at_ends()),
     )
     if run.trace.tensors:

@@ -19,6 +19,7 @@ from explorer.ui.widgets.mounts import before_error, draw_legend, mount_graph
 from explorer.view.answers import error_html
 from explorer.view.drawn_pass import make_graph
 from explorer.view.fix import fix_html
+from explorer.view.leaves import leaf_colours, node_colours
 from explorer.view.live_numbers import Numbers, graph_numbers, input_numbers
 
 #: What the box opens with.
@@ -52,7 +53,7 @@ def live_box(left: Any, right: Any) -> None:
         _open_button(source)
     with right:
         _draw_graph(shown, failed=trace is not None and shown is not trace)
-    draw_lines(lambda line: None, source=source)
+    draw_lines(lambda line: None, source=source, colours=leaf_colours(shown))
     follow_drag(shown, key="home-drag", numbers=_numbers)
     if trace is not None and trace.error:
         _offer_fix(trace, error_place)
@@ -88,6 +89,7 @@ def _draw_graph(trace: Trace, *, failed: bool) -> None:
         with_factors=drawn.with_factors,
         key="home-graph",
         draggable=draggable_leaves(trace, drawn.nodes),
+        colours=node_colours(trace, drawn.nodes),
         alt=f"Graph of the backward pass from {shown.root}",
     )
     if failed:

@@ -236,7 +236,7 @@ def draggable_leaves(trace: Trace, nodes: Sequence[Node]) -> dict[str, list[dict
             ]
         else:
             found = [
-                (n.index, {"line": n.line, "column": n.column, "end": n.end, "value": n.value})
+                (n.index, n.place | {"value": n.value})
                 for n in literals
                 if (n.name, n.start) == (record.name, record.line)
             ]

@@ -52,7 +52,24 @@ function tokens(text) {
     if (kind === "name") token.kind = nameKind(text, token, all.at(-1))
     all.push(token)
   }
+  markLocals(text, all)
   return all
+}
+
+// What stands in a function or a class: names there may mean something else than outside.
+function markLocals(text, all) {
+  let outer = Infinity // the column of the `def` or `class`
+  let [end, column] = [0, 0]
+  for (const token of all) {
+    const before = text.slice(end, token.from)
+    if (end === 0 || before.includes("\n")) {
+      column = text.slice(end + before.lastIndexOf("\n") + 1, token.to).search(/\S/)
+      if (column <= outer) outer = Infinity
+    }
+    end = token.to
+    if (token.kind === "keyword" && /^(def|class)$/.test(text.slice(token.from, token.to))) outer = Math.min(outer, column)
+    token.local = column >= outer
+  }
 }
 
 // -- keys -----------------------------------------------------------------------------------------
@@ -454,6 +471,14 @@ function makeEditor(key) {
     return rows.at(-1)
   }
 
+  const colourName = (span, token) => {
+    const name = token?.kind === "name" && !token.local && editor.shown[token.from - 1] !== "." ? span.textContent : null
+    const colours = editor.data.colours ?? {}
+    const index = Object.hasOwn(colours, name) ? colours[name] : undefined
+    if (span.colour !== index) underlineName(span, index)
+    span.colour = index
+  }
+
   // Line `n`, from 0: its text in colours, and the value at its end.
   const drawLine = ({ node, code, spans, end }, n) => {
     const { area, shown, starts, data, hover } = editor
@@ -463,6 +488,7 @@ function makeEditor(key) {
       if (upTo === at) return
       spans[used] ??= addSpan(code)
       put(spans[used], kind, shown.slice(at, upTo))
+      colourName(spans[used], token)
       spans[used++].token = token
       at = upTo
     }
@@ -473,7 +499,10 @@ function makeEditor(key) {
       add(token.kind, Math.min(token.to, to), token)
     }
     add("", to, null)
-    for (const span of spans.slice(used)) put(span, "", "")
+    for (const span of spans.slice(used)) {
+      put(span, "", "")
+      colourName(span, null)
+    }
     const kinds = Object.keys(data.marks ?? {}).filter((kind) => data.marks[kind] === n + 1)
     if (MARK.test(shown.slice(from, to))) kinds.push("cell")
     if (isApplied()) kinds.push(...["added", "removed"].filter((kind) => editor.applied[kind].has(n + 1)))

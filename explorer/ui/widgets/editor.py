@@ -139,14 +139,16 @@ def draw_lines(
     selected: int | None = None,
     ends: Mapping[int, str] | None = None,
     source: str = "",
+    colours: Mapping[str, int] | None = None,
 ) -> None:
     """Colour the program and mark lines of it, counted from 1. `on_click` is called with a line
     when its number is clicked; `ends` are texts, such as values, shown at the ends of lines of
-    `source` until the reader changes these lines."""
+    `source` until the reader changes these lines, `colours` those of the names of leaves."""
     key, texts = "lines", ends or {}
     data = {
         "run": "run",
         "marks": {"error": error, "selected": selected},
+        "colours": dict(colours or {}),
         "ends": {
             str(n): [line, texts[n]] for n, line in enumerate(source.split("\n"), 1) if n in texts
         },

@@ -1,5 +1,5 @@
-// A row for each input: its name, a slider, fields for its numbers, the gradient, the shape, Reset.
-// What the hand does is told to the window as `ax-drag`; `ax-numbers` brings the numbers of a frame.
+// A row for each input: its name, a slider, fields for its numbers, the gradient, the shape, Reset;
+// and one for each leaf made in the text, where each number has its place, without the last two. What the hand does is told to the window as `ax-drag`; `ax-numbers` brings the numbers of a frame.
 
 const rows = new WeakMap() // by the root: the rows by name
 const SHAPES = [[], [2], [3], [4], [2, 2], [2, 3], [3, 2], [3, 3]]
@@ -53,7 +53,7 @@ function places(shape) {
 }
 
 // One number: what of it is held, and what it tells.
-function makeNumber(row, index) {
+function makeNumber(row, index, i) {
   const label = index.length ? `${row.name} at ${index.join(", ")}` : row.name
   const field = make("input", { type: "number", step: "any", "aria-label": label, title: "Type a number, or drag it sideways" })
   const slider = index.length ? null : make("input", { type: "range", step: "any", "aria-label": `${label}, slider` })
@@ -72,7 +72,7 @@ function makeNumber(row, index) {
     clearTimeout(number.release)
     if (phase === "end") number.release = setTimeout(() => (number.held = false), PAUSE)
     number.moved = phase === "move"
-    const target = index.length ? { input: row.name, index } : { input: row.name }
+    const target = row.places?.[i] ?? (index.length ? { input: row.name, index } : { input: row.name })
     announce("ax-drag", { target, value, phase })
   }
   const end = () => {
@@ -135,10 +135,11 @@ function makeNumber(row, index) {
 function makeRow(data) {
   const shape = data.value === null ? null : shapeOf(data.value)
   const root = make("div", { class: "row" })
-  const row = { root, name: data.name, shape: JSON.stringify(shape), reach: data.reach }
+  const row = { root, name: data.name, shape: JSON.stringify(shape), reach: data.reach, inText: Boolean(data.places) }
   const name = make("span", { class: "name", title: data.name })
-  name.textContent = data.name
-  row.numbers = (shape ? places(shape) : []).map((index) => makeNumber(row, index))
+  row.label = name.appendChild(make("span", {}))
+  row.label.textContent = data.name
+  row.numbers = (shape ? places(shape) : []).map((index, i) => makeNumber(row, index, i))
   row.grad = make("span", { class: "grad" })
   row.grad.append("grad ", make("span", {}))
   const reset = make("button", { type: "button", title: `Reset ${data.name}`, "aria-label": `Reset ${data.name}` })
@@ -160,7 +161,7 @@ function makeRow(data) {
   if (!scalar) fields.append(...row.numbers.map((number) => number.field))
   const parts = scalar ? [row.numbers[0].slider, row.numbers[0].field] : [fields]
   const [line, rest] = [make("div", { class: "parts" }), make("div", { class: "rest" })]
-  rest.append(row.grad, choice, reset)
+  rest.append(row.grad, ...(row.inText ? [] : [choice, reset]))
   line.append(...parts, rest)
   root.append(name, line)
   row.show = (value, grad) => {
@@ -177,9 +178,11 @@ function update(row, data, keep) {
     for (const number of row.numbers) number.held = false // a drag holds it a moment longer
     keep({ name: data.name, value })
   }
-  row.reach = data.reach
+  Object.assign(row, { reach: data.reach, places: data.places })
+  underlineName(row.label, data.colour)
   for (const { slider } of row.numbers) {
     if (!slider) continue
+    slider.style.accentColor = data.colour === null ? "" : leafColour(data.colour)
     slider.min = -data.reach
     slider.max = data.reach
   }
@@ -216,7 +219,7 @@ export default function (component) {
     for (const each of data.handles) {
       const shape = JSON.stringify(each.value === null ? null : shapeOf(each.value))
       const kept = before.get(each.name)
-      const row = kept?.shape === shape ? kept : makeRow(each)
+      const row = kept?.shape === shape && kept.inText === Boolean(each.places) ? kept : makeRow(each)
       update(row, each, (event) => setTriggerValue("kept", event))
       state.byName.set(each.name, row)
     }

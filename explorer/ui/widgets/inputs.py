@@ -1,4 +1,5 @@
-"""The values of a program's inputs: handles to change them, the session, and the link.
+"""The values of a program's inputs: handles to change them, the session, and the link. Leaves that
+the program makes of numbers in its text have handles too, which change these numbers.
 
 A value that the reader has set is kept in the session under the input's name, and in the link as
 `in.x=2.7`; defaults are not. It is used by programs that want the shape wanted where it was set:
@@ -25,6 +26,7 @@ from explorer.trace.running import validate_arguments
 from explorer.ui.widgets import query_params
 from explorer.ui.widgets.basics import renderer, while_drawn
 from explorer.view.component import load_component
+from explorer.view.leaves import leaf_colours, text_leaves
 from explorer.view.live_numbers import input_numbers
 
 #: The start of the name of an input in the link.
@@ -37,7 +39,9 @@ _STATE, _WANTED = "inputs.values", "inputs.wanted"
 Value = float | list[Any]
 
 _component = renderer(
-    load_component(__file__, '<div class="handles" role="group" aria-label="Inputs"></div>')
+    load_component(
+        __file__, '<div class="handles" role="group" aria-label="Inputs and leaves"></div>'
+    )
 )
 
 
@@ -146,15 +150,16 @@ def reach(value: float) -> float:
 def draw_handles(
     trace: Trace, *, key: str = "inputs", hidden: bool = False, link: bool = True
 ) -> None:
-    """Draw a row for every input of a run; nothing where it has none. With `hidden`, gradients are
-    shown as "?". The `link` is brought up to date."""
+    """Draw a row for every input of a run and every leaf made in its text; nothing where it has
+    none. With `hidden`, gradients are shown as "?". The `link` is brought up to date."""
     changed = read_inputs(trace.source)
     if link and trace.source:
         _write_link({name: changed[name] for name in trace.inputs if name in changed})
-    if not trace.inputs:
+    numbers_by_name = input_numbers(trace)
+    if not numbers_by_name:
         return
-    rows = []
-    for name, numbers in input_numbers(trace).items():
+    leaves, colours, rows = text_leaves(trace), leaf_colours(trace), []
+    for name, numbers in numbers_by_name.items():
         value = changed.get(name, numbers["value"])
         flat = _flat(value)
         rows.append(
@@ -164,6 +169,9 @@ def draw_handles(
                 "grad": "?" if hidden else numbers["grad"],
                 "reach": max(map(reach, flat)),
                 "changed": name in changed,
+                "colour": colours.get(name),
+                # Where each number stands in the text, as the event `ax-drag` names it.
+                "places": tuple(n.place for n in leaves[name].literals) if name in leaves else None,
             }
         )
 

@@ -51,6 +51,7 @@ def mount_graph(
     marks: Marks = NO_MARKS,
     links: Links = NO_LINKS,
     draggable: Draggable | None = None,
+    colours: Mapping[str, int] | None = None,
     alt: str,
     on_choose: Callable[[str | None], None] = lambda node: None,
     names: Mapping[str, str] | None = None,
@@ -92,6 +93,7 @@ def mount_graph(
                 marks=marks,
                 links=links,
                 draggable=draggable,
+                colours=colours,
             )
             _clickable(data, key, on_choose)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.trace.colours import FAINT, FILLS, GRADIENT, TEXT
+from explorer.trace.colours import FAINT, FILLS, GRADIENT, LEAVES, TEXT
 from explorer.ui.widgets import basics as widgets
 
 pytestmark = pytest.mark.fast
@@ -87,6 +87,14 @@ def test_words_can_be_read(theme: str, hue: str) -> None:
         assert contrast(colours[f"{hue}TextColor"], ground) >= 4.5
         assert contrast(colours["textColor"], ground) >= 4.5
     assert contrast(colours[f"{hue}Color"], colours["backgroundColor"]) >= 3
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_lines_below_the_names_of_leaves_can_be_seen(theme: str) -> None:
+    """On the page, in the editor and in a leaf's box (WCAG 1.4.11)."""
+    for ground in ("backgroundColor", "secondaryBackgroundColor", "blueBackgroundColor"):
+        assert all(contrast(colour, THEME[theme][ground]) >= 3 for colour in LEAVES[theme])
+    assert len({len(colours) for colours in LEAVES.values()}) == 1
 
 
 @pytest.mark.parametrize("theme", THEMES)
