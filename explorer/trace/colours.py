@@ -49,7 +49,7 @@ COMPARED = ("#3b82f6", "#dd8a1f", "#14a08f", "#a87bf0")
 #: node has their hues, and in each kind of colour blindness they differ.
 LEAVES = {
     "light": ("#1494a3", "#b01878", "#6e4520", "#232c3a", "#7d7a00"),
-    "dark": ("#4fd0e0", "#e03fb0", "#a87850", "#f4f6f8", "#c9dc3a"),
+    "dark": ("#6fe3f0", "#e64bb7", "#b07f56", "#ffffff", "#c4d62e"),
 }
 #: Frames on pictures.
 FRAME: RGB = (221, 138, 31)

@@ -591,7 +591,8 @@ function makeEditor(key) {
   // Replace a part of the text from outside: focus, what is seen, and a caret elsewhere stay.
   editor.replace = (from, to, text) => {
     const { area } = editor
-    const focused = document.activeElement ?? document.body
+    let focused = document.activeElement ?? document.body
+    while (focused.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement
     const scroller = area.closest("[data-testid=stMain]")
     const [top, seen, left] = [scroller?.scrollTop, area.scrollTop, area.scrollLeft]
     const moved = (place) => (place <= from ? place : place >= to ? place + text.length - (to - from) : from + text.length)
