@@ -63,7 +63,6 @@ def test_colours_tie_the_names_of_leaves_together() -> None:
     assert sorted(component(at, "svg")["colours"].values()) == [0, 1]
     table = component(at, "columns")["rows"]
     assert {row["cells"][0]: row["colour"] for row in table} == {"x": 0, "y": 1, "out": None}
-    assert component(at, "cells")["cells"][0]["place"]["colours"] == [0, 1]
 
 
 def test_the_link_sets_an_input_and_follows_it() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from explorer.trace import run
 from explorer.trace.colours import LEAVES
+from explorer.view.curves import result_of, result_place
 from explorer.view.leaves import leaf_colours, node_colours, text_leaves
 from explorer.view.live_numbers import input_numbers
 
@@ -42,6 +43,9 @@ def test_inputs_come_before_leaves_in_the_text() -> None:
     trace = run("x * y", inputs={"x": 2.0, "y": 3.0})
     assert list(input_numbers(trace)) == ["x", "y"]
     assert text_leaves(trace) == {}
+    result = result_of(trace)
+    assert result is not None
+    assert result_place(trace, result).colours == (0, 1)
 
 
 @pytest.mark.parametrize(
