@@ -6,6 +6,7 @@ It is drawn by the same `graph.js` as on the pages; nothing is fetched, and no s
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from explorer.view import graphviz
 from explorer.view.component import read_script
 from explorer.view.drawn_pass import DrawnPass, make_graph
 from explorer.view.graph import GRAPH, graph_data
+from explorer.view.leaves import node_colours
 from explorer.view.mathml import math_html
 from explorer.view.rule_names import named_rule
 from explorer.view.step import rule_html
@@ -43,7 +45,9 @@ def document(trace: Trace, number: int = 1) -> str:
     if svg is None or len(drawn.nodes) > limits.MAX_NODES:
         raise NotDrawn("graphviz is not installed, or the graph is too large for it.")
     factored = (graphviz.svg(drawn.with_factors) if drawn.with_factors else None) or ""
-    return _page(shown, [_frame(step, shown, drawn, svg, factored) for step in _steps(shown)])
+    colours = node_colours(trace, drawn.nodes)
+    frames = [_frame(step, shown, drawn, svg, factored, colours) for step in _steps(shown)]
+    return _page(shown, frames)
 
 
 def _steps(shown: BackwardPass) -> list[int | None]:
@@ -52,7 +56,12 @@ def _steps(shown: BackwardPass) -> list[int | None]:
 
 
 def _frame(
-    index: int | None, shown: BackwardPass, drawn: DrawnPass, svg: str, factored: str
+    index: int | None,
+    shown: BackwardPass,
+    drawn: DrawnPass,
+    svg: str,
+    factored: str,
+    colours: Mapping[str, int],
 ) -> dict[str, Any]:
     """What the browser gets for one step; of the graph itself only with the first."""
     step = None if index is None else shown.steps[index]
@@ -66,6 +75,7 @@ def _frame(
         alt=f"Graph of the backward pass from {shown.root}",
         marks=marks(Selection() if step is None else picked, shown, drawn.nodes, drawn.where),
         links=drawn.links,
+        colours=colours,
     )
     rule = "" if step is None else _rule(index or 0, shown)
     node = "" if step is None else drawn.where.get(step.node, step.node)
