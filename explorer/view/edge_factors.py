@@ -26,6 +26,10 @@ _EXACT = 6
 _FIELD = re.compile(r"<(?:([^<>:]+):)?(\w+)>")
 #: G times a matrix that has a name, on either side.
 _PRODUCT = re.compile(r"(?:(\S+) )?G(?: (\S+))?")
+_TRANSPOSED, _NAME = re.compile(r"\.m?T$"), re.compile(r"[\w.]+(\[\d+\])?ᵀ?")
+#: "3 - 1" in an exponent, parentheses within parentheses, and around all.
+_LESS_ONE, _DOUBLE = re.compile(r"\^\((\d+) - 1\)"), re.compile(r"\(\(([^()]*)\)\)")
+_WHOLE = re.compile(r"\([^() ]*\)")
 #: The letters of the rules for saved values.
 _LETTER = {saved: letter for letter, saved in ALIASES.items()}
 
@@ -97,8 +101,8 @@ def called(node: Node, shown: BackwardPass) -> str:
 
 def name_of(label: str) -> str:
     """What the program calls a value, short enough for an edge; empty if nothing is."""
-    label = re.sub(r"\.m?T$", "ᵀ", label)
-    if re.fullmatch(r"[\w.]+(\[\d+\])?ᵀ?", label):
+    label = _TRANSPOSED.sub("ᵀ", label)
+    if _NAME.fullmatch(label):
         name = label.rpartition(".")[2]
         return name if len(name) <= _LETTERS else ""
     text = written(label)
@@ -188,6 +192,6 @@ def _in_letters(template: str, step: BackwardStep, names: Mapping[str, str]) -> 
 
 def _tidied(text: str) -> str:
     """Without parentheses that say nothing, "3 - 1" in an exponent worked out."""
-    text = re.sub(r"\^\((\d+) - 1\)", lambda found: raised(str(int(found[1]) - 1)), text)
-    text = re.sub(r"\(\(([^()]*)\)\)", r"(\1)", text).replace("ᵀᵀ", "").replace(" - ", " − ")
-    return text[1:-1] if re.fullmatch(r"\([^() ]*\)", text) else text
+    text = _LESS_ONE.sub(lambda found: raised(str(int(found[1]) - 1)), text)
+    text = _DOUBLE.sub(r"(\1)", text).replace("ᵀᵀ", "").replace(" - ", " − ")
+    return text[1:-1] if _WHOLE.fullmatch(text) else text

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from explorer.trace import BackwardStep, Node
 from explorer.trace.text import number, shape_text
@@ -82,6 +83,7 @@ def operation(name: str, step: BackwardStep | None = None, operand: str = "") ->
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.removeprefix("Linalg")).lower()
 
 
+@lru_cache(4096)
 def written(source: str) -> str:
     """One operation on names and numbers as it is written by hand, such as "x²" for `x**2`; empty
     for anything longer."""
