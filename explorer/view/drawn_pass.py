@@ -28,7 +28,7 @@ from explorer.trace.records import (
 from explorer.trace.text import array_lines, shape_text
 from explorer.training.views import GraphView
 from explorer.view import graphviz, node_words
-from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, names_of
+from explorer.view.edge_factors import EdgeFactor, ProgramNames, edge_factors, listed
 from explorer.view.fold import NO_FOLDS, Folds, fold, folds_of
 from explorer.view.graph import Links, describe
 
@@ -85,12 +85,12 @@ def make_graph(
     hooked = hooked_tensors(trace, shown)
     labels = {number: hooks.label for number, hooks in hooked.items()}
     steps = {step.node: step for step in shown.steps}
-    by_id = {node.id: node for node in shown.nodes}
+    program = ProgramNames(shown)
     heads = {
         node.id: node_words.head(
             node,
             step := steps.get(node.id),
-            names_of(step, shown, by_id).get("a", "") if step is not None else "",
+            program.of(step).get("a", "") if step is not None else "",
             named=_is_named(node, records),
             torch_names=torch_names,
         )

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer import limits
-from explorer.trace import BackwardPass, BackwardStep, Node, Summary
+from explorer.trace import Array, BackwardPass, BackwardStep, Node, Summary
 from explorer.trace.rules.factors import Factor, factors
 from explorer.trace.rules.plain import PRIVATE, plain, raised
 from explorer.trace.rules.rule import ALIASES, summed_words
 from explorer.trace.rules.table import RULES
 from explorer.trace.text import number, shape_text
-from explorer.view.graph import inputs_of
 from explorer.view.node_words import written
 
 #: Most characters of a factor in letters, and of a tensor's entries.
@@ -26,7 +25,7 @@ _EXACT = 6
 _FIELD = re.compile(r"<(?:([^<>:]+):)?(\w+)>")
 #: G times a matrix that has a name, on either side.
 _PRODUCT = re.compile(r"(?:(\S+) )?G(?: (\S+))?")
-_TRANSPOSED, _NAME = re.compile(r"\.m?T$"), re.compile(r"[\w.]+(\[\d+\])?ᵀ?")
+_NAME = re.compile(r"(?!.*\.m?T$)[\w.]+(\[\d+\])?")
 #: "3 - 1" in an exponent, parentheses within parentheses, and around all.
 _LESS_ONE, _DOUBLE = re.compile(r"\^\((\d+) - 1\)"), re.compile(r"\(\(([^()]*)\)\)")
 _WHOLE = re.compile(r"\([^() ]*\)")
@@ -47,16 +46,29 @@ def edge_factors(
     shown: BackwardPass, *, only: BackwardStep | None = None
 ) -> dict[tuple[str, str], list[EdgeFactor]]:
     """The factors on each edge, by the ids of its source and target; where an operation uses one
-    input twice, as in x * x, there are two. `only` those of one step, if it is given."""
-    nodes = {node.id: node for node in shown.nodes}
+    input twice, as in x * x, there are two. `only` those of one step, if it is given. There is none
+    where the gradient that was passed on is another, which a hook has changed."""
+    program = ProgramNames(shown)
     found: dict[tuple[str, str], list[EdgeFactor]] = defaultdict(list)
     for step in shown.steps if only is None else (only,):
-        names = names_of(step, shown, nodes)
+        names = program.of(step)
         given = factors(step.name, step.grads_in, step.grads_out, step.saved)
         for factor, flow in zip(given, step.grads_out, strict=True):
-            if factor is not None and flow.to is not None:
+            if factor is not None and flow.to is not None and _leads_to(factor, step, flow.grad):
                 found[flow.to, step.node].append(_edge_factor(factor, step, names))
     return found
+
+
+def _leads_to(factor: Factor, step: BackwardStep, passed: Array | None) -> bool:
+    """Whether the factor gives what the step passed on, as far as that can be told."""
+    grad = step.grads_in[0] if step.grads_in else None
+    if factor.entries is None or not (
+        isinstance(grad, np.ndarray) and isinstance(passed, np.ndarray)
+    ):
+        return True
+    with np.errstate(all="ignore"):
+        product = factor.times(grad, passed.shape).astype(passed.dtype)
+    return bool(np.allclose(product, passed, 1e-2, 1e-6, equal_nan=True))
 
 
 def listed(given: Sequence[EdgeFactor]) -> str:
@@ -67,46 +79,64 @@ def listed(given: Sequence[EdgeFactor]) -> str:
     return " and ".join(texts[: limits.FACTORS_ON_AN_EDGE])
 
 
-def names_of(step: BackwardStep, shown: BackwardPass, nodes: Mapping[str, Node]) -> dict[str, str]:
-    """What the program calls the letters of a step's rule: its inputs, and its result y."""
-    rule = RULES.get(step.name)
-    if rule is None:
-        return {}
-    names, missing = {}, []
-    for slot, flow in enumerate(step.grads_out):
-        part, node = rule.part(slot), nodes.get(flow.to or "")
-        if part is None or rule.repeat:
-            continue
+class ProgramNames:
+    """What the program calls the values of one pass. A name that several of them had, one after the
+    other, tells none of them."""
+
+    def __init__(self, shown: BackwardPass) -> None:
+        self.nodes = {node.id: node for node in shown.nodes}
+        self.inputs: dict[str, list[Node]] = defaultdict(list)
+        for source, target in dict.fromkeys((edge.source, edge.target) for edge in shown.edges):
+            if source in self.nodes:
+                self.inputs[target].append(self.nodes[source])
+        having: dict[str, set[object]] = defaultdict(set)
+        for node in shown.nodes:
+            if node.label and node.kind in ("leaf", "function", "frozen"):
+                having[name_of(node.label)].add(node.id if node.tensor is None else node.tensor)
+        self.unclear = {name for name, values in having.items() if len(values) > 1}
+
+    def name(self, node: Node | None) -> str:
+        """What the value that a node made is called, in parentheses if that is no single name; of
+        an AccumulateGrad its leaf, of a transposed tensor "Wᵀ"; empty if it has no clear name."""
         if node is None:
-            missing.append(part.letter)
-            continue
-        names[part.letter] = called(node, shown)
-    frozen = [node.label for node in inputs_of(step.node, shown) if node.kind == "frozen"]
-    if len(frozen) == len(missing) == 1:
-        names[missing[0]] = frozen[0]
-    if own := nodes.get(step.node):
-        names["y"] = own.label
-    return {letter: name for letter, label in names.items() if (name := name_of(label))}
+            return ""
+        inputs = self.inputs[node.id]
+        if node.kind == "accumulate" and inputs:
+            return self.name(inputs[0])
+        if node.name.startswith("TBackward") and len(inputs) == 1 and not node.label.isidentifier():
+            inner = self.name(inputs[0])
+            return inner.removesuffix("ᵀ") if inner.endswith("ᵀ") else f"{inner}ᵀ" if inner else ""
+        name = name_of(node.label)
+        return "" if name in self.unclear else name
 
-
-def called(node: Node, shown: BackwardPass) -> str:
-    """The label of a node; of an AccumulateGrad its leaf's, of a transposed tensor "Wᵀ"."""
-    inputs = inputs_of(node.id, shown)
-    if node.kind == "accumulate" and inputs:
-        return inputs[0].label
-    if node.name.startswith("TBackward") and len(inputs) == 1:
-        return f"{called(inputs[0], shown)}ᵀ"
-    return node.label
+    def of(self, step: BackwardStep) -> dict[str, str]:
+        """The names of a step's inputs and of its result y, by the letters of its rule."""
+        rule = RULES.get(step.name)
+        if rule is None:
+            return {}
+        names, missing = {}, []
+        for slot, flow in enumerate(step.grads_out):
+            part = rule.part(slot)
+            if part is None or rule.repeat:
+                continue
+            if flow.to in self.nodes:
+                names[part.letter] = self.name(self.nodes[flow.to])
+            else:
+                missing.append(part.letter)
+        frozen = [node for node in self.inputs[step.node] if node.kind == "frozen"]
+        if len(frozen) == len(missing) == 1:
+            names[missing[0]] = self.name(frozen[0])
+        names["y"] = self.name(self.nodes.get(step.node))
+        return {letter: name for letter, name in names.items() if name}
 
 
 def name_of(label: str) -> str:
     """What the program calls a value, short enough for an edge; empty if nothing is."""
-    label = _TRANSPOSED.sub("ᵀ", label)
     if _NAME.fullmatch(label):
-        name = label.rpartition(".")[2]
+        name = label if len(label) <= _LETTERS else label.rpartition(".")[2]
         return name if len(name) <= _LETTERS else ""
     text = written(label)
-    return f"({text})" if text else ""
+    return text if re.fullmatch(r"(\w+ᵀ)?", text) else f"({text})"
 
 
 def _edge_factor(factor: Factor, step: BackwardStep, names: Mapping[str, str]) -> EdgeFactor:
@@ -122,7 +152,7 @@ def _edge_factor(factor: Factor, step: BackwardStep, names: Mapping[str, str]) -
         return EdgeFactor(summed_words(factor.summed))
     if factor.entries.ndim:
         shown = numbers or (letters if short else "") or "element by element"
-        return EdgeFactor(f"× {shown}{summed}", numbers)
+        return EdgeFactor(f"× {shown}{summed}", "" if summed else numbers)
     told = short and letters not in ("", numbers, f"({numbers})")
     shown = f"{letters} = {numbers}" if told else numbers
     return EdgeFactor(f"× {shown}{summed}", "" if summed else numbers)
@@ -137,9 +167,15 @@ def _matrix(template: str, letters: str, step: BackwardStep) -> str:
         return "Jᵀ ·"
     matrix = next(name for _, name in _FIELD.findall(template) if name != "G")
     value = step.saved.get(ALIASES.get(matrix, matrix))
-    size = f" {shape_text(value.shape[::-1])}" if isinstance(value, np.ndarray | Summary) else ""
+    size = (
+        f" {shape_text(_swapped(value.shape))}" if isinstance(value, np.ndarray | Summary) else ""
+    )
     left, right = product.groups()
     return f"{left} ·{size}" if left else f"· {right}{size}"
+
+
+def _swapped(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:-2], *reversed(shape[-2:]))
 
 
 def _short(value: float) -> str:

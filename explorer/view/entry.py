@@ -20,7 +20,7 @@ from explorer.trace import BackwardPass, BackwardStep
 from explorer.trace.rules.factors import factors, jacobian_row
 from explorer.trace.rules.rule import NotStated
 from explorer.trace.text import number
-from explorer.view.edge_factors import called
+from explorer.view.edge_factors import ProgramNames
 
 #: Most terms of the sum that are written out.
 _TERMS = 8
@@ -47,15 +47,15 @@ def matrix_inputs(step: BackwardStep, shown: BackwardPass) -> list[MatrixInput]:
     grad = step.grads_in[0] if len(step.grads_in) == 1 else None
     if not isinstance(grad, np.ndarray) or not 0 < grad.size <= limits.ENTRIES or step.own:
         return []
-    nodes = {node.id: node for node in shown.nodes}
+    program = ProgramNames(shown)
     given = factors(step.name, step.grads_in, step.grads_out, step.saved)
     found = []
     for slot, (factor, flow) in enumerate(zip(given, step.grads_out, strict=True)):
-        node = nodes.get(flow.to or "")
+        node = program.nodes.get(flow.to or "")
         if factor is None or factor.entries is not None or factor.words or node is None:
             continue
         if isinstance(flow.grad, np.ndarray) and flow.grad.size:
-            found.append(MatrixInput(slot, called(node, shown) or "input", flow.grad.shape))
+            found.append(MatrixInput(slot, program.name(node) or "input", flow.grad.shape))
     return found
 
 
@@ -73,11 +73,17 @@ def entry_html(step: BackwardStep, chosen: MatrixInput, index: tuple[int, ...]) 
     terms = [f"{_signed(float(row[place]))} · {_signed(float(grad[place]))}" for place in places]
     where = f"{chosen.name}[{', '.join(map(str, index))}]" if index else chosen.name
     left = len(row.flat) - len(places)
-    zero = f" Of the other {left:,}, the derivative is 0." if left else ""
+    total, passed = float((row * grad).sum()), float(given[index])
+    hooked = (
+        ""
+        if np.isclose(total, passed, 1e-3, 1e-6)
+        else f", which a hook changed to {number(passed)}"
+    )
+    zero = " By the others, the derivative is 0." if left else ""
     return (
         f'<div class="ax-entry"><div><code>{escape(where)}</code>: for each element of the result, '
         f"its derivative by this entry, times the gradient that arrived there.{zero}"
-        f'</div><div class="ax-value">{escape(_sum(terms))} = {number(float(given[index]))}</div>'
+        f'</div><div class="ax-value">{escape(_sum(terms))} = {number(total)}{hooked}</div>'
         "</div>"
     )
 

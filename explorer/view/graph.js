@@ -573,7 +573,8 @@ function standOnEdge(box, layer, { edge, factor }) {
   if (!path || !factor || (drawn.querySelector("text") && !box.svg.matches(".far"))) return
   const label = framed(box, layer, factor)
   label.group.classList.add("factor")
-  label.put(path.getPointAtLength(path.getTotalLength() / 2))
+  const { x, y } = path.getPointAtLength(path.getTotalLength() / 2)
+  label.put({ x: x + label.width / 2 + 5, y }) // beside it, where nodes have the fewest words
 }
 
 // From a node along the edge to the node that receives the gradient: to where that shows it, or

@@ -5,11 +5,10 @@ https://www.w3.org/TR/mathml-core/; the conversion from LaTeX is latex2mathml's.
 
 from __future__ import annotations
 
-import re
+import logging
 from functools import lru_cache
 
-#: Between the lines of an `aligned` formula, not of a matrix in it.
-_LINE = re.compile(r" \\\\ (?=[^&]*?&=)")
+_LOG = logging.getLogger(__name__)
 
 
 @lru_cache(256)
@@ -18,5 +17,21 @@ def math_html(tex: str) -> str:
     from latex2mathml.converter import convert  # 30 ms, needed for few pages
 
     body = tex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
-    lines = _LINE.split(body) if body != tex else [tex]
-    return "".join(f"<div>{convert(line.replace('&=', '='))}</div>" for line in lines if line)
+    lines = _lines(body) if body != tex else [tex]
+    try:
+        return "".join(f"<div>{convert(line.replace('&=', '='))}</div>" for line in lines if line)
+    except Exception:  # a rule without its formula is worth more than none
+        _LOG.exception("no MathML for %s", tex)
+        return ""
+
+
+def _lines(body: str) -> list[str]:
+    """The lines of an aligned formula; a matrix in it has lines of its own."""
+    lines = [""]
+    for part in body.split(r" \\ "):
+        is_inside = lines[-1].count(r"\begin{") > lines[-1].count(r"\end{")
+        if is_inside:
+            lines[-1] += rf" \\ {part}"
+        else:
+            lines.append(part)
+    return lines[1:]

@@ -106,6 +106,8 @@ def written(source: str) -> str:
                 *("torch", "F", "math"),
             )
             text = f"{name}({', '.join(given)})" if all(given) and not is_method else ""
+        case ast.Attribute(attr="T" | "mT"):
+            text = _operand(tree)
         case _:
             text = ""
     return text if len(text) <= _SHORT else ""
@@ -118,6 +120,8 @@ def _operand(tree: ast.expr) -> str:
             return name
         case ast.Constant(value=int() | float() as value):
             return str(value)
+        case ast.Attribute(value=ast.Name(id=name), attr="T" | "mT"):
+            return f"{name}ᵀ"
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
             return name
     return ""

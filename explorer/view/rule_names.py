@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.trace import BackwardPass, BackwardStep, Node
+from explorer.trace import BackwardPass, BackwardStep
 from explorer.trace.rules.rule import ALIASES
 from explorer.trace.rules.statement import Names, literal, state, stored
-from explorer.trace.rules.table import RULES
+from explorer.trace.rules.statement import letters as letters_of
+from explorer.trace.rules.table import RULES, applied
 from explorer.trace.text import join_names
-from explorer.view.edge_factors import name_of, names_of
-from explorer.view.graph import inputs_of
+from explorer.view.edge_factors import ProgramNames
 
 _PARTIAL = re.compile(r"\\frac\{\\partial L\}\{\\partial (\w+'?)\}")
 #: Letters of large arrays, which stand above their shapes.
@@ -22,14 +23,11 @@ _LARGE = re.compile(r"(?<=\}\{)(\w+)(?=\})")
 _LETTER_OF = re.compile(r"[A-Za-z](_\d)?'?")
 
 
-#: What a rule's letters are where the program has no name.
-_UNNAMED = {
-    "G": "the gradient that arrives",
-    "a": "the first input",
-    "b": "the second input",
-    "y": "the result",
-}
-_USED = re.compile(r"(?<![\\\w{.])(?:\\partial )?([Gaby])(?![\w.])")
+#: What a rule's letters are where the program has no name, and letters to choose from.
+_UNNAMED = {"a": "the first input", "b": "the second input", "y": "the result"}
+_FREE = "uvrstpqkz"
+_PARENTHESES = re.compile(r"\(\\text\{\(([^{}]*)\)\}\)")
+_TWICE = re.compile(r"(\\text\{[^{}]*\}|[A-Za-z](?:_\d)?)\^\{\\top\}\s*\^\{\\top\}")
 
 
 @dataclass(frozen=True)
@@ -45,23 +43,55 @@ def named_rule(step: BackwardStep, shown: BackwardPass) -> Rule:
     """The rule of a step of the pass. Empty where none is known."""
     if not step.formula:
         return Rule("", "")
-    nodes = {node.id: node for node in shown.nodes}
-    root, meant = _root(shown)
-    own = nodes.get(step.node)
-    gradient = _gradient(own, root, shown)
-    letters = {letter: _tex(name) for letter, name in names_of(step, shown, nodes).items()}
-    letters |= _constants(step, letters)
-    names = Names(root, gradient or "G", letters)
+    program = ProgramNames(shown)
+    taken = {node.label for node in shown.nodes}
+    free = iter([letter for letter in _FREE if letter not in taken])
+    root, meant = _root(shown, program, next(free) if "L" in taken else "L")
+    own = program.nodes.get(step.node)
+    result = program.name(own)
     if own is not None and own.kind == "accumulate":
-        leaf = next(iter(inputs_of(own.id, shown)), own).label
+        gradient = rf"\frac{{\partial {root}}}{{\partial {_tex(result)}}}" if result else "G"
+        leaf = next(iter(program.inputs[own.id]), own).label
+        names = Names(root, gradient)
         statement = stored(step.grads_in, step.before, step.after, names, _tex(leaf))
         return Rule(statement.formula, statement.numbers, meant)
+    letters = {letter: _tex(name) for letter, name in program.of(step).items()}
+    letters |= _constants(step, letters)
+    said = []
+    if result:
+        gradient = rf"\frac{{\partial {root}}}{{\partial {_tex(result)}}}"
+    else:
+        gradient = next(free) if "G" in taken else "G"
+        said.append(f"{gradient} is the gradient that arrives")
+    unnamed = _letters(step) - set(letters)
+    for letter, what in _UNNAMED.items():
+        if letter in unnamed:
+            letters[letter] = next(free)
+            said.append(f"{letters[letter]} is {what}")
+    names = Names(root, gradient, letters)
     formula = state(step.name, step.grads_in, step.grads_out, step.saved, names).formula
-    formula = formula or step.formula
-    used = set(_USED.findall(formula)) - set(letters)
-    left = [f"{letter} is {what}" for letter, what in _UNNAMED.items() if letter in used]
-    sentence = f"Here {join_names(left)}." if left else ""
-    return Rule(formula, _renamed(step.numbers, names), " ".join(filter(None, (meant, sentence))))
+    sentence = f"Here {join_names(said)}." if said else ""
+    return Rule(
+        _tidied(formula or step.formula),
+        _tidied(_renamed(step.numbers, names)),
+        " ".join(filter(None, (meant, sentence))),
+    )
+
+
+def _tidied(tex: str) -> str:
+    """Without a transpose of a transpose, and parentheses within parentheses."""
+    return _PARENTHESES.sub(r"(\\text{\1})", _TWICE.sub(r"\1", tex))
+
+
+def _letters(step: BackwardStep) -> set[str]:
+    """The letters of a step's formula."""
+    rule = RULES.get(step.name)
+    if rule is None:
+        return set()
+    used: set[str] = set()
+    for values, part, _ in applied(rule, step.name, step.grads_in, step.grads_out, step.saved):
+        used |= {part.letter, *letters_of(part.template(values))}
+    return used
 
 
 def _constants(step: BackwardStep, named: Mapping[str, str]) -> dict[str, str]:
@@ -92,26 +122,43 @@ def _renamed(numbers: str, names: Names) -> str:
     )
 
 
-def _root(shown: BackwardPass) -> tuple[str, str]:
-    """What the gradients are derivatives of, in LaTeX, and a sentence if that has no name."""
+def _root(shown: BackwardPass, program: ProgramNames, letter: str) -> tuple[str, str]:
+    """What the gradients are derivatives of, in LaTeX; and a sentence if that has no name."""
     outputs = [node for node in shown.nodes if node.kind == "output"]
-    name = name_of(shown.root)
-    if len(outputs) == 1 and name and not outputs[0].shape:
+    name = program.name(outputs[0]) if len(outputs) == 1 else ""
+    first = shown.steps[0].grads_in[0] if shown.steps and shown.steps[0].grads_in else None
+    starts_at_one = isinstance(first, np.ndarray) and first.size == 1 and np.all(first == 1)
+    if _is_changed(shown):
+        return letter, f"A hook changed gradients on the way: {letter} has them as derivatives."
+    if name and starts_at_one:
         return _tex(name), ""
-    if len(outputs) == 1 and outputs[0].shape:
-        return "L", f"L is {shown.root} times the gradient given to backward, summed."
-    return "L", "L is what backward started from."
-
-
-def _gradient(own: Node | None, root: str, shown: BackwardPass) -> str:
-    """The gradient that comes in, as a derivative; empty where the result has no name."""
-    if own is None:
-        return ""
-    label = (
-        next(iter(inputs_of(own.id, shown)), own).label if own.kind == "accumulate" else own.label
+    if len(outputs) != 1:
+        return letter, f"{letter} is what backward started from."
+    if starts_at_one:
+        return letter, f"{letter} is {shown.root}."
+    return (
+        letter,
+        f"{letter} is {shown.root} times the gradient that backward started with, summed.",
     )
-    name = name_of(label)
-    return rf"\frac{{\partial {root}}}{{\partial {_tex(name)}}}" if name else ""
+
+
+def _is_changed(shown: BackwardPass) -> bool:
+    """Whether a node took in something else than was sent to it, as hooks make it."""
+    sent: dict[tuple[str, int], list[np.ndarray]] = defaultdict(list)
+    for step in shown.steps:
+        for flow in step.grads_out:
+            if flow.to is not None and isinstance(flow.grad, np.ndarray):
+                sent[flow.to, flow.slot].append(flow.grad)
+    for step in shown.steps:
+        for slot, grad in enumerate(step.grads_in):
+            parts = sent.get((step.node, slot), [])
+            if isinstance(grad, np.ndarray) and parts and {p.shape for p in parts} == {grad.shape}:
+                total = np.sum(parts, axis=0)
+                if total.shape == grad.shape and not np.allclose(
+                    total, grad, 1e-2, 1e-5, equal_nan=True
+                ):
+                    return True
+    return False
 
 
 def _tex(name: str) -> str:

@@ -171,9 +171,9 @@ def _product(
         return ""
     if len(given) != len(flows) or grad.size > limits.FACTOR_ENTRIES:
         return ""
-    terms = " + ".join(f"{numbers_text(grad)} × {text}" for text in numbers)
-    text = f"{terms} = {numbers_text(total)}"
-    return text if len(text) <= _PRODUCT else ""
+    arrived, result = numbers_text(grad), numbers_text(total)
+    text = f"{' + '.join(f'{arrived} × {each}' for each in numbers)} = {result}"
+    return text if arrived and result and len(text) <= _PRODUCT else ""
 
 
 def _together(parts: Sequence[tuple[str, int]]) -> str:
@@ -254,7 +254,7 @@ def _term(array: Array) -> str:
 def _joined(texts: Sequence[str]) -> str:
     if len(texts) > _TERMS:
         texts = [*texts[: _TERMS - 2], "…", texts[-1]]
-    return " + ".join(texts)
+    return " + ".join(f"({text})" if i and text[0] == "-" else text for i, text in enumerate(texts))
 
 
 def _equation(parts: Sequence[Array], total: Array | None) -> str:

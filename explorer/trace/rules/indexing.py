@@ -206,20 +206,20 @@ RULES: dict[str, Rule] = {
         OTHERS, edge="into its place", a=(_place(r"\text{the diagonal}"), _diagonal)
     ),
     "IndexBackward0": rule(
-        REPEATED, edge="into its place", a=(_add(r"\text{the index}"), _index_add)
+        REPEATED, edge="added where taken", a=(_add(r"\text{the index}"), _index_add)
     ),
     "IndexSelectBackward0": rule(
         REPEATED,
-        edge="into its place",
+        edge="added where taken",
         a=(_add(_INDEX), _index_select),
     ),
-    "GatherBackward0": rule(REPEATED, edge="into its place", a=(_add(_INDEX), _taken)),
-    "TakeBackward0": rule(REPEATED, edge="into its place", a=(_add("<i:index>"), _take)),
+    "GatherBackward0": rule(REPEATED, edge="added where taken", a=(_add(_INDEX), _taken)),
+    "TakeBackward0": rule(REPEATED, edge="added where taken", a=(_add("<i:index>"), _take)),
     "MaskedSelectBackward0": rule(OTHERS, edge="into its place", a=(_place("<m:mask>"), _masked)),
-    "EmbeddingBackward0": rule(REPEATED, edge="into its place", a=(_embedding_tex, _embedding)),
+    "EmbeddingBackward0": rule(REPEATED, edge="added where taken", a=(_embedding_tex, _embedding)),
     "UnfoldBackward0": rule(
         "The windows overlap: their gradients are added.",
-        edge="into its place",
+        edge="added where taken",
         a=(_add(r"\text{its windows}"), _windows),
     ),
     "IndexPutBackward0": rule(
@@ -287,12 +287,12 @@ RULES: dict[str, Rule] = {
     ),
     "TrilBackward0": rule(
         OTHERS,
-        edge="into its place",
+        edge="the kept part",
         a=(r"\operatorname{tril}(<G>)", lambda v: np.tril(v.G, v.diagonal)),
     ),
     "TriuBackward0": rule(
         OTHERS,
-        edge="into its place",
+        edge="the kept part",
         a=(r"\operatorname{triu}(<G>)", lambda v: np.triu(v.G, v.diagonal)),
     ),
     "CopyBackwards": rule(

@@ -216,7 +216,7 @@ def _pick(words: str = CHOSEN) -> Rule:
 
 _product = rule("y / a is the product of the others.", a=(r"<G> * \frac{<y>}{<a>}", _prod))
 _share = rule(
-    SPLIT, edge="to the chosen one", a=(r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]", _shared)
+    SPLIT, edge="shared by the chosen", a=(r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]", _shared)
 )
 
 RULES: dict[str, Rule] = {
@@ -321,7 +321,7 @@ RULES: dict[str, Rule] = {
     ),
     "SortBackward0": rule(
         "Each gradient returns to where its number came from.",
-        edge="copied",
+        edge="back in order",
         a=(
             r"\operatorname{place}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
             _running_choice,
@@ -349,7 +349,7 @@ RULES: dict[str, Rule] = {
     ),
     "CumsumBackward0": rule(
         "Each element is part of all running sums from its place on.",
-        edge="running sum",
+        edge="summed from the end",
         a=(r"\textstyle\sum_{j \ge i} <G>_j", lambda v: _reversed_cumsum(v.G, v.axes[0])),
     ),
     "CumprodBackward0": rule(

@@ -252,7 +252,7 @@ RULES: dict[str, Rule] = {
     ),
     "DiagEmbedBackward0": rule(
         MOVED,
-        edge="copied",
+        edge="its diagonal",
         a=(
             r"\operatorname{diagonal}(<G>)",
             lambda v: np.diagonal(v.G, v.offset, v.dim1, v.dim2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -30,7 +30,7 @@ from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view import graphviz
 from explorer.view.drawn_pass import DrawnPass, make_graph, opens_on_modules
 from explorer.view.fold import Folds
-from explorer.view.graph import Draggable
+from explorer.view.graph import Draggable, Marks
 from explorer.view.leaves import node_colours
 from explorer.view.walk import Selection, marks
 
@@ -49,7 +49,7 @@ _STALE = (
 class GraphPanel:
     """The pass that is shown, its graph (by the `name` of its program), and the places of the list
     of nodes and of the graph with the walk below it. `draggable` are the leaves whose number can
-    be pulled, `colours` those of leaves."""
+    be pulled, `colours` those of leaves, `asked` the edges whose factor an exercise asks for."""
 
     name: str
     shown: BackwardPass
@@ -58,6 +58,15 @@ class GraphPanel:
     place: Any
     draggable: Draggable
     colours: Mapping[str, int]
+    asked: frozenset[str]
+
+    def _marks(self, picked: Selection) -> Marks:
+        """What is highlighted. While a factor is asked for, the gradients that it leads to, which
+        would tell it, are hidden."""
+        found = marks(picked, self.shown, self.drawn.nodes, self.drawn.where)
+        if not self.asked or picked.walking:
+            return found
+        return replace(found, hidden=tuple(n.id for n in self.drawn.nodes if n.kind != "output"))
 
     def _choose(self, picker: Picker, name: str | None) -> None:
         """Pick a node; of an edge, the step that sends a gradient along it, in detail."""
@@ -95,7 +104,7 @@ class GraphPanel:
                 with_factors=self.drawn.with_factors,
                 key="graph",
                 head=foot if folds.blocks else self.list_place,
-                marks=marks(picked, self.shown, self.drawn.nodes, self.drawn.where),
+                marks=self._marks(picked),
                 links=self.drawn.links,
                 draggable=self.draggable,
                 colours=self.colours,
@@ -189,7 +198,7 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
                 show_network(trace)
     draggable = draggable_leaves(trace, drawn.nodes)
     colours = node_colours(trace, drawn.nodes)
-    return GraphPanel(name, shown, drawn, list_place, place, draggable, colours)
+    return GraphPanel(name, shown, drawn, list_place, place, draggable, colours, run.asked)
 
 
 def _choose_pass(trace: Trace) -> BackwardPass | None:

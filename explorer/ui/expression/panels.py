@@ -44,7 +44,7 @@ def _draw_tensors(shown: Shown) -> None:
         tensors.tensor_columns(trace.tensors),
         tensors.tensor_rows(
             tensors.shown_tensors(trace),
-            hidden=shown.run.hidden,
+            hidden=shown.run.hidden or bool(shown.run.asked and not picked.walking),
             awaited=waits,
             colours=leaf_colours(trace),
         ),
