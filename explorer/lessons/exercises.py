@@ -231,11 +231,17 @@ def _mistakes_of_path(run: _Run, name: str, truth: np.ndarray, path: _Path) -> I
     source, arriving = run.name_of(path.step), path.arriving
     if arriving is not None and path.factor is not None and path.factor.entries is not None:
         local = _local(run, path, name)
+        added = f" and add up the products, because {name} was broadcast" * bool(path.factor.summed)
         yield Mistake(
             arriving,
             f"That is the gradient of {source}, without the inner derivative: multiply it by "
-            f"{local}.",
+            f"{local}{added}.",
         )
+        if added:
+            yield Mistake(
+                arriving * path.factor.entries,
+                f"Those are the products. {name} was broadcast: add them up.",
+            )
         yield Mistake(
             np.asarray(path.factor.entries, float),
             f"That is {local} alone, the derivative of {source} with respect to {name}. The "

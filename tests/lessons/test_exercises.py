@@ -21,6 +21,12 @@ y = x + 2
 z = 3 * y**2
 out = z.mean()
 out.backward()"""
+BROADCAST = """\
+import torch
+x = torch.tensor([1.0, 2.0])
+s = torch.tensor(3.0, requires_grad=True)
+y = x * s
+y.sum().backward()"""
 TWICE = """\
 import torch
 w = torch.tensor(2.0, requires_grad=True)
@@ -101,6 +107,8 @@ def test_the_edge_and_the_step_are_those_of_the_factor() -> None:
         (gradient(MEAN, "x"), "[3, 4]", "The factor at z is left out: 3."),
         (gradient(MEAN, "x"), "[9, 13]", "1 of 2 numbers are right."),
         (gradient(MEAN, "x"), "9", "You entered 1 number, but there are 2."),
+        (gradient(BROADCAST, "s"), "[1, 1]", "[1, 2] and add up the products, because s was"),
+        (gradient(BROADCAST, "s"), "[1, 2]", "Those are the products. s was broadcast"),
         (gradient(TWICE, "w"), "3", "That is what this backward adds. w.grad already held 3."),
         (gradient("y = x.detach() * 2 + b", "x"), "1", "x.grad is None after this program."),
         (factor(CHAIN, "b -> a", x=0.25), "1.4174", "That is the gradient of a"),
