@@ -448,6 +448,9 @@ OPENED_FILE = 50_000_000
 LESSON_TITLE, LESSON_QUESTION, LESSON_TARGET, PREDICTION, PREDICTED_NUMBERS = 80, 300, 60, 400, 16
 #: Characters of a lesson's file, which a link can hold packed; its steps.
 LESSON_FILE, LESSON_STEPS = 20_000, 20
+#: Dots of a key in that file: tomllib takes the square of their number. A number in it: 64 bits
+#: have smaller ones. The step of a walk that it names as a hint.
+LESSON_KEY_DOTS, LESSON_NUMBER, LESSON_HINT = 20, 1e20, 10_000
 #: Losses of a file that are counted: the size of an upload grows by one megabyte with each.
 MOST_LOST_SERVERS = 9
 # The Network page.

@@ -47,9 +47,15 @@ class Start:
     link: Mapping[str, str]
 
     def input(self, name: str) -> Any:
-        """The value with which an input begins; None where the program has no such input."""
+        """The value with which an input begins; None where the program has no such input, or the
+        link no value of it that can be read."""
         text = self.link.get(f"in.{name}")
-        return json.loads(text) if text else complete(self.program).inputs.get(name)
+        if not text:
+            return complete(self.program).inputs.get(name)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return None
 
 
 @dataclass(frozen=True)

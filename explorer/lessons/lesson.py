@@ -105,14 +105,23 @@ def lessons() -> dict[str, Lesson]:
     return {n: parse_lesson(file.read_text("utf-8"), n, file.name) for n, file in named.items()}
 
 
-@functools.lru_cache(maxsize=64)
 def find_lesson(name: str) -> Lesson:
     """The lesson that a link names, or contains. Raises LessonError."""
-    if name.startswith(_PACKED):
+    found = _find(name)
+    if isinstance(found, str):
+        raise LessonError(found)
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _find(name: str) -> Lesson | str:
+    """The lesson, or what is wrong with it: every run of a page asks, also for one that is none."""
+    if not name.startswith(_PACKED):
+        return lessons().get(name, "There is no lesson of this name.")
+    try:
         return parse_lesson(unpack(name), name)
-    if name not in lessons():
-        raise LessonError("There is no lesson of this name.")
-    return lessons()[name]
+    except LessonError as error:
+        return str(error)
 
 
 # -- a lesson in a link ---------------------------------------------------------------------------
@@ -143,10 +152,29 @@ def parse_lesson(text: str, name: str = "", file: str = "lesson") -> Lesson:
     """The lesson that a text describes. Raises LessonError, which names the `file`."""
     if len(text) > limits.LESSON_FILE:
         raise LessonError(f"{file}: it is longer than {limits.LESSON_FILE:,} characters.")
+    if _DOTTED.search(_NO_KEY.sub("_", text.replace("\r\n", "\n"))):
+        raise LessonError(f"{file}: a key of it has too many dots.")
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return _lesson(tomllib.loads(text), name or pack(text), file)
+    except LessonError:
+        raise
+    except tomllib.TOMLDecodeError as error:
         raise LessonError(f"{file} is not TOML: {error}.") from error
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise LessonError(f"{file}: a number in it is too long, or it is nested deeply.") from error
+
+
+#: What has no key in TOML, or is a quoted part of one: strings, and comments. One that does not end
+#: reaches as far as it can, where tomllib stops; so every character is looked at once.
+_NO_KEY = re.compile(
+    r'''(?s:"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?|'{3}(?:[^']|'(?!''))*+(?:'{3,5})?)'''
+    r"""|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|#[^\n]*+"""
+)
+#: A key of so many parts that tomllib, which takes the square of them, would take seconds.
+_DOTTED = re.compile(rf"(?:\.[^.=,\[\]{{}}\n]*+){{{limits.LESSON_KEY_DOTS}}}")
+
+
+def _lesson(table: dict[str, Any], name: str, file: str) -> Lesson:
     whole = _Table(file, table, _LESSON)
     entries = whole.tables("step", limits.LESSON_STEPS)
     if not entries:
@@ -158,7 +186,7 @@ def parse_lesson(text: str, name: str = "", file: str = "lesson") -> Lesson:
     )
     title = whole.text("title", limits.LESSON_TITLE, needed=True)
     about = whole.text("about", limits.LESSON_QUESTION)
-    return Lesson(name or pack(text), title, about, steps, onward)
+    return Lesson(name, title, about, steps, onward)
 
 
 def _step(place: str, entry: Any) -> Step:
@@ -207,10 +235,15 @@ def _is_kind(value: Any, kind: type) -> bool:
     if kind is bool:
         return value is True
     if kind is float:
-        return type(value) in (int, float)
+        return type(value) in (int, float) and _is_short(value)
     if kind is str:
         return isinstance(value, str) and 0 < len(value) <= limits.LESSON_TARGET
-    return type(value) is kind
+    return type(value) is kind and _is_short(value)
+
+
+def _is_short(number: Any) -> bool:
+    """Of a number: neither an int of thousands of digits, nor infinite or NaN."""
+    return abs(number) <= limits.LESSON_NUMBER
 
 
 def _check_names(table: _Table, step: Step) -> None:
@@ -225,12 +258,11 @@ def _check_names(table: _Table, step: Step) -> None:
     if step.hint is not None and not {"predict", "factor"} & set(done):
         raise table.error("only a step with predict or factor has a hint.")
     if "moved" in done:
-        try:
-            start = Start(step.program, step.link).input(done["moved"])
-        except ValueError as error:
-            raise table.error(f"in.{done['moved']} of its link is no number.") from error
-        if start is None:
-            raise table.error(f"its program has no input {done['moved']}.")
+        name = done["moved"]
+        if Start(step.program, step.link).input(name) is None:
+            if step.link.get(f"in.{name}"):
+                raise table.error(f"in.{name} of its link is no number.")
+            raise table.error(f"its program has no input {name}.")
 
 
 def _onward(place: str, entry: Any) -> Onward:
@@ -286,8 +318,9 @@ class _Table:
 
     def whole(self, key: str) -> int | None:
         value = self.values.get(key)
-        if value is not None and (type(value) is not int or value < 1):
-            raise self.error(f"{key} is not a whole number from 1 on.")
+        most = limits.LESSON_HINT
+        if value is not None and (type(value) is not int or not 1 <= value <= most):
+            raise self.error(f"{key} is not a whole number from 1 to {most:,}.")
         return value
 
     def tables(self, key: str, most: int) -> list[Any]:
@@ -307,6 +340,8 @@ class _Table:
                 raise self.error(f"link has a key that no page has: {key!r}.")
             if not isinstance(part, str | int | float):
                 raise self.error(f"{key} in link is neither a text nor a number.")
+            if not isinstance(part, str) and not _is_short(part):
+                raise self.error(f"{key} in link is too large a number.")
             link[key] = part if isinstance(part, str) else json.dumps(part)
         if len(urlencode(link)) > limits.LESSON_FILE:
             raise self.error("link is too long.")

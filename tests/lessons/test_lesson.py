@@ -135,6 +135,26 @@ def test_what_a_step_names_is_in_its_program(
             'title = "One"\nnext = [{ read = "javascript:1", title = "a" }]',
             "https://",
         ),
+        (
+            "{ walked = true }",
+            '{ moved = "x" }\nlink = { "in.x" = "' + "[" * 6000 + '" }',
+            "in.x of its link is no number",
+        ),
+        (
+            "{ walked = true }",
+            '{ moved = "x" }\nlink = { "in.x" = "' + "1" * 5000 + '" }',
+            "in.x of its link is no number",
+        ),
+        ("walked = true", f"walked = 0x{'f' * 5000}", "a number in it is too long"),
+        ("walked = true", f"walked = {'9' * 5000}", "a number in it is too long"),
+        ("{ walked = true }", '{ factor = "b -> a" }\nhint = 10001', "from 1 to 10,000"),
+        (
+            "{ walked = true }",
+            f'{{ factor = "b -> a" }}\nhint = 0x{"f" * 5000}',
+            "from 1 to 10,000",
+        ),
+        ('question = "Where', f'link.lr = 0x{"f" * 5000}\nquestion = "Where', "too large a number"),
+        ('question = "Where', 'link.lr = inf\nquestion = "Where', "too large a number"),
         ("Where does", "W" * 400, "question is longer than 300 characters"),
     ],
 )
@@ -149,6 +169,42 @@ def test_every_step_is_counted() -> None:
     second = GOOD.partition("\n\n")[2].replace("walked", "walkd")
     with pytest.raises(LessonError, match=r"a\.toml, step 2: done"):
         parse_lesson(f"{GOOD}\n{second}", file="a.toml")
+
+
+DOTS = "a" + ".a" * 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{DOTS} = 1",
+        f"[{DOTS}]",
+        f"[[ {DOTS} ]]",
+        f"x = [\n{{ b = 1, {DOTS} = 1 }}]",
+        f'x = {{ b = """"""", {DOTS} = 1 }}',
+        " . ".join(["'='", r'"\"="'] * 20) + " = 1",
+    ],
+)
+def test_a_key_of_many_parts_is_refused_unread(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tomllib.loads(text)
+    monkeypatch.setattr(tomllib, "loads", None)
+    with pytest.raises(LessonError, match="too many dots"):
+        parse_lesson(text)
+
+
+@pytest.mark.parametrize("quotes", ["'", "'''", '"', '"""'])
+def test_a_program_may_have_as_many_dots(quotes: str) -> None:
+    program = f"program = {quotes}x = {DOTS}{quotes}  # {DOTS}\nlink.a = 0.5"
+    lesson = parse_lesson(GOOD.replace('program = "x**2"', program))
+    assert lesson.steps[0].program == f"x = {DOTS}"
+
+
+def test_a_link_that_is_no_lesson_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    word = pack("title = 'read once'")
+    for _ in range(2):
+        with pytest.raises(LessonError, match=r"no \[\[step\]\]"):
+            find_lesson(word)
+        monkeypatch.setattr("explorer.lessons.lesson.parse_lesson", None)
 
 
 @pytest.mark.parametrize("text", ["x" * 50_000, "step = 3", "step = [3]", "[" * 5000, "step.a = 1"])
