@@ -93,7 +93,7 @@ def rule_html(
     """What the node of a step is called, and what it does to the gradient. `letters` says what
     those of its formula mean; `torch_names`: the operation is called as autograd does."""
     node = _node(step, shown)
-    word = node.name if torch_names or node.kind == "accumulate" else operation(node.name, step)
+    word = node.name if torch_names or node.kind == "accumulate" else operation(node.name)
     sentences = [
         role(node, shown),
         step.words if step.words or step.formula else _NO_RULE,

@@ -231,9 +231,7 @@ def _settled(exercise: Exercise, lesson: Lesson, trace: Trace) -> bool:
             max_chars=limits.PREDICTION,
             help="As PyTorch writes it: a number, or numbers in brackets",
         )
-        st.form_submit_button(
-            "Compare", type="primary", help="Compares your answer with PyTorch's number"
-        )
+        st.form_submit_button("Compare", type="primary")
     answer = parse_answer(text or "")
     if text and answer is None:
         st.html('<div class="ax-note">Enter numbers, such as 3 or [[1, 2]], or None.</div>')
@@ -261,13 +259,7 @@ def _offer_help(exercise: Exercise, lesson: Lesson, trace: Trace, name: str, wha
                 st.session_state[_HINT] = name
                 Picker("expression", trace, shown, ()).step(place)
 
-            st.button(
-                "Hint",
-                key="hint",
-                type="tertiary",
-                on_click=hint,
-                help="Opens the step of the walk",
-            )
+            st.button("Hint", key="hint", type="tertiary", on_click=hint)
         st.button(
             f"Show the {what}",
             key="reveal",

@@ -93,6 +93,8 @@ def see(**facts: Any) -> None:
     strip.seen = replace(strip.seen, **facts)
     step, progress = current_step(), strip.progress
     if step is not None and step.is_done(strip.seen):
+        if progress.at not in progress.done:  # the strip may be out of sight, as on a phone
+            st.toast("Done. The next step is at the top of the page.", icon=":material/check:")
         strip.progress = replace(progress, done=progress.done | {progress.at})
         st.session_state[_NEWEST] = strip.progress.query
         st.query_params[_DONE] = strip.progress.query[_DONE]
