@@ -176,7 +176,8 @@ WITHOUT_HELP = """([marked, pointed]) => {
   const bare = all(marked).filter((e) => shown(e) && !labelled(e) && !e.closest(".st-key-box")
     && ![...e.querySelectorAll("button[aria-label^='Help']")].some(shown))
   // Buttons beside a picture or a sentence that a tooltip would cover just after the press.
-  const COVERING = ".st-key-walk, .st-key-press-run, .st-key-press-pause, .st-key-hint, [data-testid=stForm]"
+  const PLAY = ".st-key-press-run, .st-key-press-stop"
+  const COVERING = `.st-key-walk, ${PLAY}, .st-key-hint, [data-testid=stForm]`
   const mute = all(pointed).filter((e) => shown(e) && !e.closest(COVERING)
     && ![...e.querySelectorAll(".stTooltipHoverTarget button")].some(shown))
   const roots = [...document.querySelectorAll("*")].map((e) => e.shadowRoot).filter(Boolean)
