@@ -39,11 +39,14 @@ def pass_graph(
     results = [_result_of_node(node, recorder, ids) for node in raw.functions]
     tensors = _leaves_and_outputs(raw, recorder, ids)
     nodes: list[Node] = []
+    observed: set[str] = set()
     for position, drawn in enumerate(raw.drawn):
         is_function = drawn.function is not None
         live = results[position] if is_function else tensors.get(position)
         known = raw.functions[position].metadata if is_function else {}
         statement = known.get("line", 0)
+        if live or "module" in known:
+            observed.add(f"n{position}")
         nodes.append(
             Node(
                 id=f"n{position}",
@@ -59,7 +62,7 @@ def pass_graph(
                 visit=known.get("visit", 0),
             )
         )
-    _add_lines_and_modules(nodes, raw.edges)
+    _add_lines_and_modules(nodes, raw.edges, observed)
     edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in raw.edges]
     _add_frozen(nodes, edges, results, ids)
     return nodes, edges
@@ -124,15 +127,18 @@ def _add_frozen(
             edges.append(Edge(node_ids[frozen.number], f"n{position}", "frozen"))
 
 
-def _add_lines_and_modules(nodes: list[Node], edges: Sequence[tuple[int, int, str]]) -> None:
+def _add_lines_and_modules(
+    nodes: list[Node], edges: Sequence[tuple[int, int, str]], observed: Collection[str]
+) -> None:
     """Give nodes without a line or module those of the node that uses them; an operation that was
-    not observed, in a loop, has the module of those that its line made in other iterations."""
+    not `observed`, in a loop, has the module, or none, of those that its line made in other
+    iterations."""
     users: dict[int, list[int]] = {}
     for source, target, _ in edges:
         users.setdefault(source, []).append(target)
     modules: dict[tuple[int, str], set[str]] = defaultdict(set)
     for node in nodes:
-        if node.kind == "function" and node.module:
+        if node.kind == "function" and (node.module or node.id in observed):
             modules[node.statement, node.name].add(node.module)
     for position, node in enumerate(nodes):  # users come before what they use
         paths = {nodes[user].module for user in users.get(position, ())}
