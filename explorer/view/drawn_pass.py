@@ -77,6 +77,7 @@ def make_graph(
     if len(nodes) > limits.MAX_NODES or opens_on_modules(trace, shown):
         folds = folds_of(nodes, edges, records, trace.source)
     unfolded = folds.opening() if unfolded is None else unfolded & folds.blocks.keys()
+    unfolded = folds.drawable(unfolded)
     nodes, edges = fold(nodes, edges, folds, unfolded)
     for node in shown.nodes:
         place = folds.place(where.get(node.id, node.id), unfolded)

@@ -89,7 +89,15 @@ class Folds:
         """What is open once this block and all around it are; others are closed if too much would
         be drawn."""
         way = frozenset((*self.around(block), block))
-        return unfolded | way if self.count(unfolded | way) <= limits.MAX_NODES else way
+        both = unfolded | way
+        return both if self.count(both) <= limits.MAX_NODES else self.drawable(way)
+
+    def drawable(self, unfolded: frozenset[str]) -> frozenset[str]:
+        """Of what is open, as many of the outer levels as can be drawn."""
+        while unfolded and self.count(unfolded) > limits.MAX_NODES:
+            deepest = max(len(self.around(block)) for block in unfolded)
+            unfolded = frozenset(b for b in unfolded if len(self.around(b)) < deepest)
+        return unfolded
 
     def closed(self, block: str, unfolded: frozenset[str]) -> frozenset[str]:
         """What is open once this block and all in it are closed."""
@@ -366,14 +374,17 @@ def _simplify(tree: _Tree, graph: _Graph) -> None:
         for key in scattered:
             tree.inner |= tree.inner.pop(key).inner
     parts: list[tuple[int, _Part]] = [(graph.places[name], name) for name in tree.names]
+    runs: dict[str, _Step] = {}
     for inner in tree.inner.values():
         _simplify(inner, graph)
         part = inner.parts[0] if len(inner.parts) == 1 else inner
+        if inner.step.kind == "iteration":
+            runs[_key(part)] = inner.step
         is_layer = inner.step.kind == "module" and isinstance(part, str)
         parts.append((inner.order, inner if is_layer else part))
     parts.sort(key=lambda part: part[0])
     tree.order = parts[0][0] if parts else 0
-    tree.parts = _by_tens(_repeats([part for _, part in parts], graph.nodes))
+    tree.parts = _by_tens(_repeats([part for _, part in parts], graph.nodes), runs)
     if tree.step.kind == "module" and len(tree.parts) == 1 and isinstance(tree.parts[0], _Tree):
         only = tree.parts[0]
         if only.step.kind == "repeat":
@@ -447,27 +458,31 @@ def _repeats(parts: list[_Part], by_id: Mapping[str, Node]) -> list[_Part]:
         else:
             first, last = _key(run[0]), _key(run[-1])
             label = f"{_label(run[0])} … {last.rpartition('.')[2]} ×{len(run)}"
-            found.append(_Tree(_Step(f"{first} … {last}", "repeat", label), parts=_by_tens(run)))
+            found.append(
+                _Tree(_Step(f"{first} … {last}", "repeat", label), parts=_by_tens(run, {}))
+            )
     return found
 
 
-def _by_tens(parts: list[_Part], before: int = 0) -> list[_Part]:
-    """The parts; if they are too many, in blocks of ten, of a hundred, and so on. `before` is how
-    many precede them."""
+def _by_tens(parts: list[_Part], runs: Mapping[str, _Step], before: int = 0) -> list[_Part]:
+    """The parts; if they are too many, in blocks of ten, of a hundred, and so on. `runs` are the
+    iterations by the keys of their parts, `before` is how many parts precede these."""
     trees, size = sum(isinstance(part, _Tree) for part in parts), 1
     while trees > _MOST_BLOCKS * size or len(parts) > _MOST_OPERATIONS * size:
         size *= 10
     if size == 1:
         return parts
-    each = (p.step.label for p in parts if isinstance(p, _Tree) and p.step.kind == "iteration")
-    word = next(each, "operation").split()[0]
     found: list[_Part] = []
     for start in range(0, len(parts), size):
         some = parts[start : start + size]
-        first, last = before + start + 1, before + start + len(some)
-        label = f"{word}s {first:,} to {last:,}"
+        word, numbers = "operation", [before + start + 1, before + start + len(some)]
+        if all(_key(part) in runs for part in some):
+            steps = [runs[_key(part)] for part in some]
+            word = steps[0].label.split()[0]
+            numbers = [int(step.key.replace(",", "")) for step in steps]
+        label = f"{word}s {min(numbers):,} to {max(numbers):,}"
         step = _Step(f"{_key(some[0])} to {_key(some[-1])}", "part", label)
-        found.append(_Tree(step, parts=_by_tens(some, before + start)))
+        found.append(_Tree(step, parts=_by_tens(some, runs, before + start)))
     return found
 
 

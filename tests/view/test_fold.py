@@ -121,6 +121,51 @@ def test_what_runs_in_some_iterations_only_is_told_apart() -> None:
     assert labels(graph.folds, "loop") == ["200 iterations of the loop on line 5", "line 8 ×100"]
 
 
+MODULES = """\
+import torch
+from torch import nn
+
+ms = nn.ModuleList([nn.Linear(3, 3) for _ in range(4)])
+x = torch.ones(2, 3)
+for m in ms:
+    for i in range(30):
+        x = m(x).tanh()
+x.sum().backward()
+"""
+
+
+def test_what_runs_between_modules_belongs_to_none_of_them() -> None:
+    trace, graph = drawn(MODULES)
+    nodes = [n for n in trace.passes[0].nodes if n.kind == "function"]
+    assert {n.module for n in nodes if n.name == "TanhBackward0"} == {""}
+    assert Counter(labels(graph.folds, "loop")) == {
+        "30 iterations of the loop on line 7": 4,
+        "120 iterations of the loop on line 7": 1,
+    }
+
+
+def test_blocks_of_ten_have_the_numbers_of_their_iterations() -> None:
+    _, graph = drawn(LOOP.replace("if i % 2:", "if i > 2:").replace("range(200)", "range(203)"))
+    folds = graph.folds
+    parts = [b for b in folds.blocks.values() if b.kind == "part" and b.label.startswith("iter")]
+    assert parts
+    for part in parts:
+        low, high = (int(word) for word in part.label.split()[1::2])
+        inside = [folds.blocks[p] for p in part.parts if p in folds.blocks]
+        ranks = [int(b.label.split()[1]) for b in inside if b.kind == "iteration"]
+        assert all(low <= rank <= high for rank in ranks)
+        assert high <= 203
+
+
+@pytest.mark.parametrize("source", [PLAIN, MODULES, CALLS, LOOP])
+def test_no_drawing_is_too_large(source: str) -> None:
+    trace, graph = drawn(source)
+    every = frozenset(graph.folds.blocks)
+    drawn_ = make_graph(trace, trace.passes[0], saved=False, unfolded=every)
+    for one in (graph, drawn_):
+        assert len(one.nodes) <= limits.MAX_NODES
+
+
 def test_the_graph_of_a_large_pass_is_drawn_folded_alone() -> None:
     trace, graph = drawn(LOOP)
     assert trace.passes[0].dot == ""
