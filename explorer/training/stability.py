@@ -151,17 +151,19 @@ def quadratic_regime(
     return "converges", f"It approaches the minimum from one side; in the long run, {rate}."
 
 
-def explain_growth(track: Track, since: int, ahead: Ahead | None, names: Sequence[str]) -> str:
+def explain_growth(
+    track: Track, since: int, ahead: Ahead | None, names: Sequence[str], moved: np.ndarray
+) -> str:
     """How the loss has grown, in steps with the same settings, after the first `since` of a run;
     empty where it has not, or only for a while. `ahead` has the settings, and the curvature: the
     reason is given where it is known, which is for SGD on a quadratic loss. `names` are those of
-    all elements."""
+    all elements, `moved` is by how much the last finite step changed these."""
     curve = zip(track.loss.steps, track.loss.values, strict=True)
     known = [(step, loss) for step, loss in curve if step >= since and np.isfinite(loss)]
     if not known or known[-1][1] <= 2 * known[0][1]:
         return ""
     (start, first), (end, last) = known[0], known[-1]
-    reason = _why_it_grows(ahead, names) if ahead is not None else ""
+    reason = _why_it_grows(ahead, names, moved) if ahead is not None else ""
     if not (reason or track.trouble or last > _FAR * first):
         return ""
     steps = pluralize(end - start, "step")
@@ -169,16 +171,34 @@ def explain_growth(track: Track, since: int, ahead: Ahead | None, names: Sequenc
     return f"{grew}: {reason}." if reason else f"{grew}."
 
 
-def _why_it_grows(ahead: Ahead, names: Sequence[str]) -> str:
-    """Why SGD diverges on this loss from any start; empty where that is not known."""
+def last_move(path: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+    """By how much the last step of a path changed all elements, as far as it is finite."""
+    if len(path) < 2:
+        return np.zeros(sum(value.size for value in path[-1].values()))
+    joined = [np.concatenate([np.ravel(v) for v in values.values()]) for values in path]
+    with np.errstate(all="ignore"):
+        moves = np.diff(np.asarray(joined, dtype=np.float64), axis=0)
+    moves = moves[np.isfinite(moves).all(axis=1) & (np.abs(moves).max(axis=1) < 1e150)]
+    return moves[-1] if len(moves) else np.zeros(moves.shape[1:])
+
+
+def _why_it_grows(ahead: Ahead, names: Sequence[str], moved: np.ndarray) -> str:
+    """Why SGD diverges on this loss; empty where that is not known, and where the run goes another
+    way than that of the largest curvature."""
     curvature, hyper = ahead.curvature, ahead.hyper
     if ahead.optimizer != "SGD" or not ahead.is_plain or curvature is None:
         return ""
     critical, formula = critical_lr(curvature.largest, hyper)
     if not curvature.is_constant or critical is None or hyper["lr"] <= critical * (1 + _TINY):
         return ""
+    values = curvature.eigenvalues
+    equal = int((values >= values[-1] - _TINY * np.abs(values).max()).sum())
+    share = abs(moved @ curvature.steepest) / max(float(np.linalg.norm(moved)), 1e-300)
+    if equal < len(values) and (equal > 1 or share < np.sqrt(0.5)):  # another way is longer
+        return ""
     lr, momentum, curve = hyper["lr"], hyper.get("momentum", 0.0), curvature.largest
-    along = np.flatnonzero(np.abs(curvature.steepest) > _ALONG)
+    # Of equal curvatures any direction is an eigenvector.
+    along = np.flatnonzero(np.abs(curvature.steepest) > _ALONG) if equal == 1 else []
     where = f" along {names[along[0]]}" if len(along) and len(names) > 1 else ""
     goes = f"the swings{where} grow" if momentum else f"each step overshoots{where}"
     if any(hyper.get(name) for name in ("nesterov", "dampening", "weight_decay", "maximize")):

@@ -4,7 +4,7 @@ import pytest
 
 from explorer.training import PRESETS, ProgramProblem, TrainingSession
 from explorer.training.history import count_steps
-from explorer.training.stability import explain_growth
+from explorer.training.stability import explain_growth, last_move
 
 VALLEY = PRESETS["ill-conditioned quadratic"]
 
@@ -12,7 +12,8 @@ VALLEY = PRESETS["ill-conditioned quadratic"]
 def said(session: TrainingSession, names: tuple[str, ...] = ("a", "b")) -> str:
     start = session.points()[0].values
     ahead = session.look_ahead(steps=1, start=start, curvature=1.0)
-    return explain_growth(session.view().track, 0, ahead, names)
+    moved = last_move([point.values for point in session.points()])
+    return explain_growth(session.view().track, 0, ahead, names, moved)
 
 
 def test_plain_sgd_above_its_limit() -> None:
@@ -37,6 +38,23 @@ def test_the_limit_is_that_of_the_settings(hyper: dict[str, float], reason: str)
     session = TrainingSession(VALLEY, **hyper)
     session.iterate(40)
     assert said(session).endswith(reason)
+
+
+def quadratic(curve: float) -> ProgramProblem:
+    start = "torch.tensor({}, requires_grad=True)"
+    setup = f"import torch\na = {start.format(1.0)}\nb = {start.format(0.0)}"
+    return ProgramProblem(setup, f"loss = a**2 + {curve} * b**2")
+
+
+@pytest.mark.parametrize(
+    ("curve", "reason"),
+    [(2.2, ""), (1.0, ": each step overshoots, because lr · curvature = 2.2 > 2")],
+)
+def test_the_direction_is_that_of_the_path(curve: float, reason: str) -> None:
+    """Here b never moves, and among equal curvatures no direction is the steepest."""
+    session = TrainingSession(quadratic(curve), lr=1.1)
+    session.iterate(30)
+    assert said(session).endswith(f" in 29 steps{reason}.")
 
 
 def test_up_to_the_first_loss_that_is_not_finite() -> None:

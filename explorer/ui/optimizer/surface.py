@@ -33,7 +33,7 @@ from explorer.training.landscape import (
     seen_points,
     widen,
 )
-from explorer.training.stability import explain_growth
+from explorer.training.stability import explain_growth, last_move
 from explorer.ui.optimizer import planes
 from explorer.ui.optimizer.planes import PlaneChoice
 from explorer.ui.optimizer.problems import OWN
@@ -305,7 +305,8 @@ def _growth(workspace: Workspace) -> str:
             workspace.cache[_CURVATURE] = known = key, ahead
         ahead = known[1]
     names = [element_name(n, i) for n, v in start.items() if few for i in np.ndindex(v.shape)]
-    return explain_growth(track, since, ahead, names)
+    moved = last_move([point.values for point in workspace.points()]) if few else np.zeros(0)
+    return explain_growth(track, since, ahead, names, moved)
 
 
 def _outside(drawn: DrawnSurface, run: Run, named: bool) -> str:
