@@ -198,7 +198,7 @@ def _why_it_grows(ahead: Ahead, names: Sequence[str], moved: np.ndarray) -> str:
         return ""
     lr, momentum, curve = hyper["lr"], hyper.get("momentum", 0.0), curvature.largest
     # Of equal curvatures any direction is an eigenvector.
-    along = np.flatnonzero(np.abs(curvature.steepest) > _ALONG) if equal == 1 else []
+    along = np.flatnonzero((np.abs(curvature.steepest) > _ALONG) & (equal == 1))
     where = f" along {names[along[0]]}" if len(along) and len(names) > 1 else ""
     goes = f"the swings{where} grow" if momentum else f"each step overshoots{where}"
     if any(hyper.get(name) for name in ("nesterov", "dampening", "weight_decay", "maximize")):
