@@ -17,7 +17,8 @@ from tests.pages.optimizer_page import CALLS
 pytestmark = pytest.mark.browser
 
 
-def open_page(tab: Any, url: str, **address: str) -> None:
+def open_page(tab: Any, url: str, problem: str = "Parabola", **address: str) -> None:
+    address["problem"] = problem
     query = "&".join(f"{key}={quote(value)}" for key, value in address.items())
     tab.goto(f"{url}/optimizer?{query}")
     tab.wait_for_selector(".ax-said")
@@ -160,7 +161,8 @@ def test_extreme_numbers_are_whole(
     iterate = tab.locator(".st-key-press-run button, .st-key-press-iterate button")
     iterate.filter(visible=True).last.click()
     said = tab.locator(".ax-said", has_text=re.compile("Stopped after|iterations? done"))
-    steps = int(re.search(r"(\d+) steps?", said.inner_text())[1])
+    expect(said).to_be_visible()
+    steps = int(re.search(r"(\d+)(?: of \d+| steps?| iterations? done)", said.inner_text())[1])
     x = torch.tensor(10.0, requires_grad=True)
     plain = getattr(torch.optim, optimizer)([x], **hyper)
     for _ in range(steps):

@@ -243,18 +243,18 @@ def test_a_large_graph_is_folded_and_unfolds() -> None:
     assert "Press a block to open it" in html_of(at)
     assert "400 iterations of the loop on line 5" in component(at, "svg")["svg"]
     found = at.selectbox(key="graph-list")
-    inside = " in operations 101 to 110"
+    inside = " in iterations 101 to 110"
     found.select(next(name for name in found.options if inside in name)).run()
     assert not at.exception
     graph = component(at, "svg")
-    assert "operations 111 to 120" in graph["svg"]
+    assert "iterations 111 to 120" in graph["svg"]
     assert f'id="{graph["selected"]}"' in graph["svg"]
-    pressed(at, "Collapse `operations 101 to 110`")
-    assert "operations 101 to 110" in component(at, "svg")["svg"]
-    pressed(at, "Open `operations 101 to 110`")
+    pressed(at, "Collapse `iterations 101 to 110`")
+    assert "iterations 101 to 110" in component(at, "svg")["svg"]
+    pressed(at, "Open `iterations 101 to 110`")
     assert f'id="{graph["selected"]}"' in component(at, "svg")["svg"]
     pressed(at, "Collapse all")
-    assert "operations 111 to 120" not in component(at, "svg")["svg"]
+    assert "iterations 111 to 120" not in component(at, "svg")["svg"]
 
 
 TRAINING = """\
