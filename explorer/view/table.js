@@ -146,9 +146,9 @@ export default function (component) {
   stop(stops.includes(held) ? held : (rows.find((tr) => tr.matches(".selected")) ?? rows[0] ?? stops[0]))
   const choose = (event) => {
     const tr = event.target.closest("button") ? null : event.target.closest("tr")
-    if (tr && !getSelection().toString()) setTriggerValue("clicked", Number(tr.dataset.id))
+    if (tr) setTriggerValue("clicked", Number(tr.dataset.id))
   }
-  body.onclick = choose
+  body.onclick = (event) => getSelection().toString() || choose(event) // words were selected to copy
   table.onkeydown = (event) => {
     const here = event.target.closest("button, tr")
     const at = lines.findIndex((line) => line.includes(here))
