@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from explorer.trace import BackwardStep, Node
+from explorer.trace.rules.plain import raised
 from explorer.trace.text import number, shape_text
 
 #: Operations that a program writes as a sign; of all others the function's name is said.
@@ -33,7 +34,6 @@ _NAMES = {
 }  # fmt: skip
 #: How much of the program's text is a name for what it computes.
 _SHORT = 12
-_RAISED = str.maketrans("0123456789-.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·")
 _OPERATORS: Mapping[type[ast.operator], str] = {
     ast.Add: " + ", ast.Sub: " − ", ast.Mult: "·", ast.Div: "/", ast.MatMult: " @ ",
 }  # fmt: skip
@@ -75,7 +75,7 @@ def operation(name: str, step: BackwardStep | None = None, operand: str = "") ->
     kind = re.sub(r"Backward\d*(_copy)?$", "", name)
     exponent = step.saved.get("exponent") if step is not None else None
     if kind == "Pow" and isinstance(exponent, int | float):
-        return f"{operand or '(…)'}{number(exponent).translate(_RAISED)}"
+        return f"{operand or '(…)'}{raised(number(exponent))}"
     if word := SIGNS.get(name) or SIGNS.get(kind) or _NAMES.get(kind):
         return word
     if kind == name and not name.endswith("Backward"):
@@ -93,7 +93,7 @@ def written(source: str) -> str:
         return ""
     match tree:
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))):
-            text = f"{_operand(left)}{str(power).translate(_RAISED)}" if _operand(left) else ""
+            text = f"{_operand(left)}{raised(str(power))}" if _operand(left) else ""
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             parts = _operand(left), _operand(right)
             text = _OPERATORS[type(op)].join(parts) if all(parts) else ""

@@ -93,7 +93,7 @@ def rule_html(
     """What the node of a step is called, and what it does to the gradient. `letters` says what
     those of its formula mean; `torch_names`: the operation is called as autograd does."""
     node = _node(step, shown)
-    word = node.name if torch_names or node.kind == "accumulate" else operation(node.name)
+    word = node.name if torch_names else "" if node.kind == "accumulate" else operation(node.name)
     sentences = [
         role(node, shown),
         step.words if step.words or step.formula else _NO_RULE,
@@ -104,9 +104,10 @@ def rule_html(
         sentences.append(f"The rule is your own backward, line {step.own}.")
     term = term_link("accumulation" if node.kind == "accumulate" else "vjp")
     name = title(node, shown)
+    called = f" <code>{_function(node, word)}</code>" if word else ""
     return (
         f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
-        f"{escape(name if name != node.name else '')}</b> <code>{_function(node, word)}</code>: "
+        f"{escape(name if name != node.name else '')}</b>{called}: "
         f"{escape(' '.join(filter(None, sentences)))} {term if step.formula else ''}</div>"
     )
 
