@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain, count
 
 import numpy as np
 
@@ -15,13 +16,12 @@ from explorer.trace.rules.statement import Names, literal, state, stored
 from explorer.trace.rules.statement import letters as letters_of
 from explorer.trace.rules.table import RULES, applied
 from explorer.trace.text import join_names
-from explorer.view.edge_factors import ProgramNames
+from explorer.view.edge_factors import ProgramNames, name_of
 
 _PARTIAL = re.compile(r"\\frac\{\\partial L\}\{\\partial (\w+'?)\}")
 #: Letters of large arrays, which stand above their shapes.
 _LARGE = re.compile(r"(?<=\}\{)(\w+)(?=\})")
 _LETTER_OF = re.compile(r"[A-Za-z](_\d)?'?")
-
 
 #: What a rule's letters are where the program has no name, and letters to choose from.
 _UNNAMED = {"a": "the first input", "b": "the second input", "y": "the result"}
@@ -45,15 +45,18 @@ def named_rule(step: BackwardStep, shown: BackwardPass) -> Rule:
         return Rule("", "")
     program = ProgramNames(shown)
     taken = {node.label for node in shown.nodes}
-    free = iter([letter for letter in _FREE if letter not in taken])
+    letters_left = chain(_FREE, (f"u_{n}" for n in count(1)))
+    free = (letter for letter in letters_left if letter not in taken)
     root, meant = _root(shown, program, next(free) if "L" in taken else "L")
     own = program.nodes.get(step.node)
     result = program.name(own)
     if own is not None and own.kind == "accumulate":
         gradient = rf"\frac{{\partial {root}}}{{\partial {_tex(result)}}}" if result else "G"
-        leaf = next(iter(program.inputs[own.id]), own).label
+        leaf = name_of(next(iter(program.inputs[own.id]), own).label)  # a stranger's text
         names = Names(root, gradient)
-        statement = stored(step.grads_in, step.before, step.after, names, _tex(leaf))
+        statement = stored(
+            step.grads_in, step.before, step.after, names, _tex(leaf) if leaf else ""
+        )
         return Rule(statement.formula, statement.numbers, meant)
     letters = {letter: _tex(name) for letter, name in program.of(step).items()}
     letters |= _constants(step, letters)

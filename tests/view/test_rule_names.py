@@ -45,6 +45,18 @@ def test_a_letter_is_never_one_of_the_program() -> None:
         assert not re.search(r"\b[axu] is the", rule.letters)
 
 
+def test_there_are_letters_for_a_program_that_has_all() -> None:
+    source = "u, v, r, s, t, p, q, k, z = [x * i for i in range(1, 10)]\n"
+    source += "(torch.exp(u + v + r + s + t + p + q + k + z + 1) * x * 3).backward()"
+    assert any("u_1 is the" in rule.letters for rule in rules(source))
+
+
+def test_the_name_of_a_leaf_is_no_latex() -> None:
+    key = r"}$$ [a](b) \href{c}{d}"
+    source = f"d = {{{key!r}: torch.tensor(1., requires_grad=True)}}\n(d[{key!r}] * x).backward()"
+    assert not any("href" in rule.formula + rule.numbers for rule in rules(source))
+
+
 def test_a_transpose_of_a_transpose_is_none() -> None:
     source = "W = torch.ones(3, 1, requires_grad=True)\ny = (W @ x.reshape(1, 1)).T @ W"
     formulas = [rule.formula for rule in rules(f"{source}\ny.sum().backward()")]
