@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from explorer.program.parsing import parse_tree
 from explorer.trace import BackwardStep, Node
 from explorer.trace.rules.plain import raised
 from explorer.trace.text import number, shape_text
@@ -88,7 +89,7 @@ def written(source: str) -> str:
     """One operation on names and numbers as it is written by hand, such as "x²" for `x**2`; empty
     for anything longer."""
     try:
-        tree = ast.parse(source, mode="eval").body
+        tree = parse_tree(source, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return ""
     match tree:
