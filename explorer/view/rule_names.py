@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, count
@@ -71,7 +71,7 @@ def named_rule(step: BackwardStep, shown: BackwardPass) -> Rule:
         if letter in unnamed:
             letters[letter] = next(free)
             said.append(f"{letters[letter]} is {what}")
-    names = Names(root, gradient, letters)
+    names = Names(root, gradient, letters, _parts(step, shown))
     formula = state(step.name, step.grads_in, step.grads_out, step.saved, names).formula
     sentence = f"Here {join_names(said)}." if said else ""
     return Rule(
@@ -113,15 +113,22 @@ def _constants(step: BackwardStep, named: Mapping[str, str]) -> dict[str, str]:
 def _renamed(numbers: str, names: Names) -> str:
     """The numbers of a rule, which hooks may have changed since, with names on the left."""
 
-    def partial(match: re.Match[str]) -> str:
-        below = names.letters.get(match[1], match[1])
-        return rf"\frac{{\partial {names.root}}}{{\partial {below}}}"
-
     def large(match: re.Match[str]) -> str:
         return names.gradient if match[1] == "G" else names.letters.get(match[1], match[1])
 
     return _PARTIAL.sub(
-        partial, re.sub(r"\\underset\{[^}]*\}\{\w+\}", lambda m: _LARGE.sub(large, m[0]), numbers)
+        lambda m: names.partial(m[1]),
+        re.sub(r"\\underset\{[^}]*\}\{\w+\}", lambda m: _LARGE.sub(large, m[0]), numbers),
+    )
+
+
+def _parts(step: BackwardStep, shown: BackwardPass) -> frozenset[str]:
+    """The letters of the inputs to which several gradients are sent, and added."""
+    sent = Counter((flow.to, flow.slot) for each in shown.steps for flow in each.grads_out)
+    rule = RULES.get(step.name)
+    inputs = applied(rule, step.name, step.grads_in, step.grads_out, step.saved) if rule else ()
+    return frozenset(
+        part.letter for _, part, flow in inputs if flow.to and sent[flow.to, flow.slot] > 1
     )
 
 

@@ -26,6 +26,26 @@ def test_the_names_are_the_programs() -> None:
     assert first.letters == second.letters == ""
 
 
+@pytest.mark.parametrize("source", ["y = x**2 + 3 * x", "y = x * x", "y = (x * x).sin() * x"])
+def test_what_is_a_part_of_a_gradient_says_so(source: str) -> None:
+    trace = explorer.run(f"x = torch.tensor(2., requires_grad=True)\n{source}\ny.backward()")
+    lines = [
+        line
+        for step in trace.passes[0].steps
+        for line in named_rule(step, trace.passes[0]).numbers.split(r"\\")
+        if r"{\partial x}" in line
+    ]
+    assert len(lines) > 1
+    assert all(r"\text{part of }" in line for line in lines)
+    parts = [float(line.split("=")[-1].split(r"\end")[0]) for line in lines]
+    assert sum(parts) == pytest.approx(float(trace.variables["x"].grad), rel=1e-4)
+
+
+def test_a_gradient_that_comes_from_one_place_is_no_part() -> None:
+    for rule in rules("y = torch.sin(x) ** 2\ny.backward()"):
+        assert "part of" not in rule.formula + rule.numbers
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -48,11 +48,19 @@ class Statement:
 @dataclass(frozen=True)
 class Names:
     """What formulas call things, in LaTeX: the result that backward starts from, the gradient that
-    comes in, and by a rule's letters its inputs and saved values."""
+    comes in, and by a rule's letters its inputs and saved values. `parts` are the letters of inputs
+    that get other gradients, too, so that the rule gives a part of theirs."""
 
     root: str = "L"
     gradient: str = "G"
     letters: Mapping[str, str] = field(default_factory=dict)
+    parts: frozenset[str] = frozenset()
+
+    def partial(self, letter: str) -> str:
+        """The left side of the rule of an input."""
+        below = self.letters.get(letter, letter)
+        part = r"\text{part of }" if letter in self.parts else ""
+        return rf"{part}\frac{{\partial {self.root}}}{{\partial {below}}}"
 
 
 NO_NAMES = Names()
@@ -163,8 +171,7 @@ def _line(
     if rule.elementwise and grad is not None:
         axes = summed_axes(tuple(grad.shape), values.shape)
     template = sum_tex(axes, f"({template})") if axes else template
-    letter = names.letters.get(part.letter, part.letter)
-    left = rf"\frac{{\partial {names.root}}}{{\partial {letter}}}"
+    left = names.partial(part.letter)
     formula = f"{left} &= {_filled(template, values, None, names)}"
     place = _first(rule, result) if not axes else None
     first, *named = _NAMED.split(template)
