@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -23,6 +23,7 @@ from explorer.ui.widgets.mounts import draw_legend, mount_graph
 from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view.glossary import html, term_link
 from explorer.view.graph import Marks
+from explorer.view.node_words import operation
 
 #: The query parameter with the names of the unfolded blocks, separated by commas.
 UNFOLDED = "open"
@@ -121,7 +122,7 @@ def _to_dot(key: str, full: FullGraph) -> DrawnGraph:
 def _draw_modules(shown: Shown, structure: Structure, head: Any, colour: str) -> DrawnGraph:
     selected_layer = shown.layer
     unfolded = _unfolded(structure)
-    folded = fold(structure, unfolded)
+    folded = _in_words(fold(structure, unfolded))
     nodes = tuple(_list_entry(i, node) for i, node in enumerate(folded.nodes))
     drawn = DrawnGraph(folded_dot(folded, colour), nodes)
     by_id = {f"n{i}": node for i, node in enumerate(folded.nodes)}
@@ -150,6 +151,15 @@ def _draw_modules(shown: Shown, structure: Structure, head: Any, colour: str) ->
     )
     _draw_foot(folded, unfolded, colour, by_id.get(marked or ""))
     return drawn
+
+
+def _in_words(folded: FoldedGraph) -> FoldedGraph:
+    """The graph with operations named as a program writes them: "relu", not "ReluBackward0"."""
+    nodes = (
+        replace(node, name=operation(node.name)) if node.kind == "operation" else node
+        for node in folded.nodes
+    )
+    return replace(folded, nodes=tuple(nodes))
 
 
 def _choose_colour() -> str:
@@ -219,7 +229,7 @@ def first_unfolded(structure: Structure) -> frozenset[str]:
     unfolded: frozenset[str] = frozenset()
     blocks = _blocks(structure)
     while True:
-        folded = fold(structure, unfolded)
+        folded = _in_words(fold(structure, unfolded))
         if sum(n.kind in ("module", "repeat") for n in folded.nodes) >= _MIN_MODULES:
             return unfolded
         closed = [
