@@ -93,6 +93,7 @@ def test_every_block_is_followed():
     assert len(commands()) >= 8
 
 
+@pytest.mark.thorough
 def test_the_commands_succeed(copy):
     """The tests they name run in one process: starting one takes longer than most tests."""
     files: list[str] = []

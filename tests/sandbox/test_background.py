@@ -64,7 +64,7 @@ def test_a_reader_has_one_at_a_time(forking: Sandbox) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        "while True:\n    pass\n",
+        thorough("while True:\n    pass\n"),
         thorough("import torch\ntorch.ones(10**11)\n"),
         thorough("a = [0]\nwhile True:\n    a = a + a\n"),
         "raise SystemExit\n",

@@ -33,6 +33,7 @@ def test_fifty_steps_are_plain_pytorch():
     assert np.isfinite(session.surface(plane).loss).all()
 
 
+@pytest.mark.thorough
 def test_a_long_run_is_read_to_its_end():
     """A curve has a number for each of its steps."""
     setup = "import torch\nw = torch.tensor(1.0, requires_grad=True)"
