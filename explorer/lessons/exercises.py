@@ -63,7 +63,7 @@ class Exercise:
             if mistake.numbers.size == answer.size and _near(answer, mistake.numbers).all():
                 return mistake.sentence
         if answer.size != self.truth.size:
-            return f"You entered {_count(answer.size)}, but there are {self.truth.size}."
+            return f"You entered {_count(answer.size)}; the answer has {self.truth.size}."
         return _difference(answer.reshape(-1), self.truth.reshape(-1))
 
 
@@ -96,7 +96,8 @@ def gradient_exercise(trace: Trace, name: str) -> Exercise | None:
     run = _Run(trace, trace.passes[-1])
     paths = run.paths_to(record)
     mistakes = (*_mistakes_of_gradient(run, record, truth, paths), *_any_mistakes(trace, record))
-    step = run.place(paths[0].step) if paths else None
+    shown = run.adding(paths) or (paths[0].step if paths else None)
+    step = run.place(shown) if shown else None
     return Exercise(asked, truth, step, mistakes=_wrong(mistakes, truth))
 
 
@@ -166,6 +167,13 @@ class _Run:
             *(node.id for node in self.shown.nodes if node.id in own and node.kind == kind)
         )
 
+    def adding(self, paths: list[_Path]) -> BackwardStep | None:
+        """The AccumulateGrad at the end of these paths that adds to what .grad held; None where
+        it held nothing."""
+        ends = {path.flow.to for path in paths}
+        adding = (s for s in self.shown.steps if s.node in ends and s.before is not None)
+        return next(adding, None)
+
     def place(self, step: BackwardStep) -> int:
         return self.shown.steps.index(step)
 
@@ -203,16 +211,14 @@ def _mistakes_of_gradient(
     run: _Run, record: TensorRecord, truth: np.ndarray, paths: list[_Path]
 ) -> Iterator[Mistake]:
     name = record.name
-    ends = {path.flow.to for path in paths}
-    for step in run.shown.steps:
-        if step.node in ends and step.before is not None:  # the leaf's AccumulateGrad
-            added, before = _numbers(step.grads_in[0]), _numbers(step.before)
-            if added is not None and before is not None:
-                yield Mistake(
-                    added,
-                    f"That is what this backward adds. {name}.grad already held {_text(before)}.",
-                )
-                yield Mistake(before, f"That is what {name}.grad held before this backward.")
+    if (step := run.adding(paths)) is not None:
+        added, before = _numbers(step.grads_in[0]), _numbers(step.before)
+        if added is not None and before is not None:
+            yield Mistake(
+                added,
+                f"That is what the last backward adds. {name}.grad held {_text(before)} before it.",
+            )
+            yield Mistake(before, f"That is what {name}.grad held before the last backward.")
     if len(paths) > 1:
         for path in paths:
             if (part := _numbers(path.flow.grad)) is not None:

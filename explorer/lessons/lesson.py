@@ -40,7 +40,7 @@ _PROGRAM = {"expression": "program"}
 _PACKED = "~"
 #: What a file, a step, and an entry of `next` may have.
 _LESSON = ("title", "about", "next", "step")
-_STEP = ("title", "page", "program", "link", "question", "hint", "done")
+_STEP = ("title", "page", "program", "link", "question", "hint", "done", "answer")
 _ONWARD = ("title", "lesson", "page", "link", "read")
 _FOLDER = Path(__file__).parent
 
@@ -53,8 +53,8 @@ class LessonError(ValueError):
 class Step:
     """One step: what `page` opens with, a question, and the conditions that make it `done`.
 
-    `hint` is the number of the step in the walk that shows an exercise's answer, None for the step
-    that sends the gradient in question.
+    `answer` is said once it is. `hint` is the number of the step in the walk that shows an
+    exercise's answer, None for the step that sends the gradient in question.
     """
 
     title: str
@@ -64,6 +64,7 @@ class Step:
     link: Mapping[str, str] = field(default_factory=dict)
     hint: int | None = None
     done: Mapping[str, Any] = field(default_factory=dict)
+    answer: str = ""
 
     @property
     def query(self) -> dict[str, str]:
@@ -208,6 +209,7 @@ def _step(place: str, entry: Any) -> Step:
         table.link(),
         table.whole("hint"),
         _conditions(table, page),
+        table.text("answer", limits.LESSON_QUESTION),
     )
     _check_names(table, step)
     return step
@@ -223,7 +225,7 @@ def _conditions(table: _Table, page: str) -> dict[str, Any]:
         if page not in condition.pages:
             raise table.error(f"{name} can be done on {' or '.join(condition.pages)}, not {page}.")
         if not _is_kind(wanted, condition.kind):
-            raise table.error(f"{name} needs {_KINDS[condition.kind]}, not {wanted!r}.")
+            raise table.error(f"{name} needs {_KINDS[condition.kind]}, not {_short(wanted)}.")
     return done
 
 
@@ -301,7 +303,7 @@ class _Table:
         for key in self.values:
             if key not in self.known:
                 has = ", ".join(self.known)
-                raise self.error(f"it has an unknown key {key!r}; known are {has}.")
+                raise self.error(f"it has an unknown key {_short(key)}; known are {has}.")
 
     def error(self, sentence: str) -> LessonError:
         return LessonError(f"{self.place}: {sentence}")
@@ -337,7 +339,7 @@ class _Table:
         link = {}
         for key, part in value.items():
             if key.startswith("lesson") or not re.fullmatch(r"[\w.-]{1,40}", key):
-                raise self.error(f"link has a key that no page has: {key!r}.")
+                raise self.error(f"link has a key that no page has: {_short(key)}.")
             if not isinstance(part, str | int | float):
                 raise self.error(f"{key} in link is neither a text nor a number.")
             if not isinstance(part, str) and not _is_short(part):
@@ -349,7 +351,13 @@ class _Table:
 
     def one_of(self, what: str, name: str, names: Sequence[str] | Mapping[str, Any]) -> None:
         if name not in names:
-            raise self.error(f"{what} cannot be {name!r}; it is one of {', '.join(names)}.")
+            raise self.error(f"{what} cannot be {_short(name)}; it is one of {', '.join(names)}.")
+
+
+def _short(value: Any) -> str:
+    """A value of the file for a sentence about it."""
+    text = repr(value)
+    return text if len(text) <= limits.LESSON_TARGET else f"{text[: limits.LESSON_TARGET]} …"
 
 
 # -- writing a file -------------------------------------------------------------------------------
@@ -360,7 +368,8 @@ def to_toml(lesson: Lesson) -> str:
     parts = [_lines({"title": lesson.title, "about": lesson.about})]
     for step in lesson.steps:
         entry = {"title": step.title, "page": step.page, "question": step.question}
-        parts.append("[[step]]\n" + _lines(entry | {"program": step.program, "hint": step.hint}))
+        entry |= {"program": step.program, "hint": step.hint, "answer": step.answer}
+        parts.append("[[step]]\n" + _lines(entry))
         parts[-1] += "".join(
             f"{key} = {{ {_pairs(table)} }}\n"
             for key, table in (("link", step.link), ("done", step.done))

@@ -123,7 +123,7 @@ ACTS: dict[str, tuple[Act, ...]] = {
         drag("x", "2.5"),
     ),
     "accumulate": (
-        answer("The gradient of w", "12", ("4", "what this backward adds")),
+        answer("The gradient of w", "12", ("4", "what the last backward adds")),
         apply,
     ),
     "detach": (
@@ -164,6 +164,9 @@ def run(tab: Any, name: str) -> None:
         expect(strip).not_to_contain_text("Done")
         act(tab)
         expect(strip).to_contain_text("✓ Done")
+        expect(strip).to_contain_text(step.answer)
+        tab.mouse.wheel(0, 1000)
+        expect(strip).to_be_in_viewport(ratio=1)
         if number < len(steps):
             strip.get_by_role("link", name="Next", exact=True).click()
 

@@ -83,6 +83,12 @@ def test_the_edge_and_the_step_are_those_of_the_factor() -> None:
     assert exercise.edge in {f"{edge.source}-{edge.target}" for edge in shown.edges}
 
 
+def test_of_a_gradient_that_is_added_to_another_the_step_is_the_addition() -> None:
+    step = gradient(TWICE, "w").step
+    assert step is not None
+    assert explorer.run(TWICE).passes[-1].steps[step].before is not None
+
+
 @pytest.mark.parametrize(
     ("exercise", "text", "sentence"),
     [
@@ -106,10 +112,10 @@ def test_the_edge_and_the_step_are_those_of_the_factor() -> None:
         (gradient(MEAN, "x"), "[18, 24]", "out divides by 2: that is left out."),
         (gradient(MEAN, "x"), "[3, 4]", "The factor at z is left out: 3."),
         (gradient(MEAN, "x"), "[9, 13]", "1 of 2 numbers are right."),
-        (gradient(MEAN, "x"), "9", "You entered 1 number, but there are 2."),
+        (gradient(MEAN, "x"), "9", "You entered 1 number; the answer has 2."),
         (gradient(BROADCAST, "s"), "[1, 1]", "[1, 2] and add up the products, because s was"),
         (gradient(BROADCAST, "s"), "[1, 2]", "Those are the products. s was broadcast"),
-        (gradient(TWICE, "w"), "3", "That is what this backward adds. w.grad already held 3."),
+        (gradient(TWICE, "w"), "3", "what the last backward adds. w.grad held 3 before it."),
         (gradient("y = x.detach() * 2 + b", "x"), "1", "x.grad is None after this program."),
         (factor(CHAIN, "b -> a", x=0.25), "1.4174", "That is the gradient of a"),
         (factor(CHAIN, "b -> a", x=0.25), "1.6151", "the gradient that arrives at b"),

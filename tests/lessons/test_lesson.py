@@ -55,6 +55,7 @@ def test_files_are_in_an_order() -> None:
 def test_what_comes_next_is_here(name: str) -> None:
     onward = lessons()[name].onward
     assert onward
+    assert all(step.answer for step in lessons()[name].steps)
     assert {each.lesson for each in onward if each.lesson} <= set(lessons())
 
 
@@ -230,11 +231,14 @@ def test_a_packed_text_cannot_grow() -> None:
 def test_any_text_is_written_so_that_it_is_read(title: str, question: str) -> None:
     lesson = parse_lesson(GOOD)
     step = lesson.steps[0]
-    changed = explorer.lessons.Step(title, step.page, question, "a = 1\nb = 'é'", done=step.done)
+    program = "a = 1\nb = 'é'"
+    changed = explorer.lessons.Step(
+        title, step.page, question, program, done=step.done, answer=question
+    )
     text = to_toml(explorer.lessons.Lesson("", "One", "", (changed,)))
     read = tomllib.loads(text)["step"][0]
     assert read.get("title", "") == title
-    assert read.get("question", "") == question
+    assert read.get("question", "") == read.get("answer", "") == question
     assert read["program"].strip() == changed.program
 
 

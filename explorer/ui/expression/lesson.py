@@ -49,13 +49,14 @@ _KEPT = "lesson-kept"
 class Lesson:
     """What is asked. `target` is the tensor whose gradient is to be predicted; None: nothing is
     hidden. `factor` is an edge, as "b -> a". `hint` is the number of a step of the walk; None for
-    the step that sends the gradient."""
+    the step that sends the gradient. Once it `is_done`, nothing is hidden or asked again."""
 
     title: str = ""
     question: str = ""
     target: str | None = None
     factor: str | None = None
     hint: int | None = None
+    is_done: bool = False
 
 
 def apply_lesson(run: ProgramRun, more: Any) -> tuple[ProgramRun, Lesson]:
@@ -64,14 +65,17 @@ def apply_lesson(run: ProgramRun, more: Any) -> tuple[ProgramRun, Lesson]:
     with more:
         lesson = _lesson_in_link(run.trace)
     _banner(lesson)
-    asked = current_step()
+    asked, is_done = current_step()
     if asked is not None:
         target, factor = asked.done.get("predict"), asked.done.get("factor")
         lesson = Lesson(
-            target=target.removesuffix(".grad") if target else None, factor=factor, hint=asked.hint
+            target=target.removesuffix(".grad") if target else None,
+            factor=factor,
+            hint=asked.hint,
+            is_done=is_done,
         )
     if run.running:
-        if lesson.target is None:
+        if lesson.target is None or is_done:
             return run, lesson
         return _hidden(run), lesson
     if not run.failed:
@@ -222,6 +226,8 @@ def _settled(exercise: Exercise, lesson: Lesson, trace: Trace) -> bool:
             see(answered=frozenset({exercise.asked}))
         st.html(f'<div class="ax-lesson">{escape(_verdict(exercise, text))}</div>')
         return True
+    if lesson.is_done:
+        return True
     what = "factor" if lesson.factor else "gradient"
     with st.form("guess", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
@@ -272,7 +278,7 @@ def _offer_help(exercise: Exercise, lesson: Lesson, trace: Trace, name: str, wha
     if st.session_state.get(_HINT) == name and shown and place is not None and lesson.target:
         hinted = shown.steps[place]
         node = next(node for node in shown.nodes if node.id == hinted.node)
-        said = f"Step {place + 1} of the walk, at {step.title(node, shown)}:"
+        said = f"At {step.title(node, shown)}:"
         st.html(f'<div class="ax-note">{escape(said)}</div>')
         formula(named_rule(hinted, shown).formula)
 

@@ -74,12 +74,12 @@ def draw_strip(here: Page) -> None:
     _draw(strip)
 
 
-def current_step() -> Step | None:
-    """The step that the page shows, unless it is done."""
+def current_step() -> tuple[Step | None, bool]:
+    """The step that the page shows, and whether it is done."""
     strip: _Strip | None = st.session_state.get(_STRIP)
     if strip is None or strip.page.key != strip.progress.step.page:
-        return None
-    return None if strip.progress.at in strip.progress.done else strip.progress.step
+        return None, False
+    return strip.progress.step, strip.progress.at in strip.progress.done
 
 
 def see(**facts: Any) -> None:
@@ -91,10 +91,8 @@ def see(**facts: Any) -> None:
     if strip is None:
         return
     strip.seen = replace(strip.seen, **facts)
-    step, progress = current_step(), strip.progress
-    if step is not None and step.is_done(strip.seen):
-        if progress.at not in progress.done:  # the strip may be out of sight, as on a phone
-            st.toast("Done. The next step is at the top of the page.", icon=":material/check:")
+    (step, is_done), progress = current_step(), strip.progress
+    if step is not None and not is_done and step.is_done(strip.seen):
         strip.progress = replace(progress, done=progress.done | {progress.at})
         st.session_state[_NEWEST] = strip.progress.query
         st.query_params[_DONE] = strip.progress.query[_DONE]
@@ -155,10 +153,11 @@ def _draw(strip: _Strip) -> None:
     progress, step = strip.progress, strip.progress.step
     count, is_done = len(progress.lesson.steps), progress.at in progress.done
     is_last = progress.at == count
-    text = escape(step.question)
+    text = escape((is_done and step.answer) or step.question)
     if is_done and is_last:
         onward = " · ".join(filter(None, map(_onward_link, progress.lesson.onward)))
-        text = f"Next: {onward}" if onward else "This was the last step."
+        end = f"Next: {onward}" if onward else "This was the last step."
+        text = f"{escape(step.answer)} {end}"
     elif strip.page.key != step.page:
         text = f'This step is on the page <a href="{escape(progress.address)}">' + (
             f"{escape(page(step.page).title)}</a>."
@@ -171,7 +170,8 @@ def _draw(strip: _Strip) -> None:
         ways.append(_way("Next" if is_done else "Skip", address, "next" if is_done else ""))
     ways.append(_way("Leave", _address(HOME, progress.query)))
     strip.place.html(
-        f'<section class="ax-strip" aria-label="Lesson"><p><span>{escape(progress.lesson.title)}, '
+        f'<section class="ax-strip{" done" * is_done}" aria-label="Lesson">'
+        f"<p><span>{escape(progress.lesson.title)}, "
         f"step {progress.at} of {count}</span> <b>{escape(step.title)}</b> {text}</p>"
         f'<nav aria-label="Steps of the lesson">{"".join(ways)}</nav></section>'
     )
