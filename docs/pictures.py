@@ -25,6 +25,8 @@ WIDTH = 1280
 #: Time limit of each wait, in seconds.
 TIMEOUT = 60
 
+#: Three factors.
+CHAIN = "a = 2 * x\nb = sin(a)\ny = exp(b)"
 #: A common mistake.
 MISTAKE = """\
 import torch
@@ -60,7 +62,7 @@ PICTURES = (
     Picture(
         "expression",
         "expression",
-        {"at": "node-n2", "panel": "Step"},
+        {"program": CHAIN, "in.x": "0.25", "at": "step-n1"},
         ".ax-step",
         themes=("light", "dark"),
     ),
@@ -70,7 +72,7 @@ PICTURES = (
         {"program": MISTAKE},
         "details[open] summary",
     ),
-    Picture("network", "network", {"at": "conv2"}, "tr.selected", height=830),
+    Picture("network", "network", {"preset": "ToyModel", "at": "conv2"}, "tr.selected", height=830),
     Picture(
         "optimizer",
         "optimizer",
