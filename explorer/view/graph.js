@@ -79,22 +79,31 @@ function mount(parent) {
     const readable = box.small ? 1 : READABLE
     const least = box.small ? LEGIBLE : box.size()[0] < PHONE ? LEAST : WHOLE
     box.place(box.still || whole > least ? whole : readable)
-    box.centre()
+    if (!box.centre() && !box.small && box.size()[0] >= PHONE) {
+      box.place(WHOLE)
+      box.centre()
+    }
   }
 
-  // A graph wider than the box: centre the nodes at the height that is seen.
+  // A graph wider than the box: centre the nodes at the height that is seen; where these are wider,
+  // too, the operations among them. Returns whether the nodes that are seen have room.
   box.centre = () => {
     const c = canvas.getBoundingClientRect()
-    if (box.bounds.width * box.view.k <= c.width) return
-    const seen = [...box.svg.querySelectorAll("g.node")]
-      .map((node) => node.getBoundingClientRect())
-      .filter((r) => r.top < c.bottom && r.bottom > c.top)
-    if (!seen.length) return // a box that is not shown has no height
-    const left = Math.min(...seen.map((r) => r.left)) - MARGIN
-    const right = Math.max(...seen.map((r) => r.right)) + MARGIN
-    const shift = right - left <= c.width ? (left + right - c.left - c.right) / 2 : left - c.left
-    box.view.x += shift / box.view.k
+    if (box.bounds.width * box.view.k <= c.width) return true
+    const seen = [...box.svg.querySelectorAll("g.node")].filter((node) => {
+      const r = node.getBoundingClientRect()
+      return r.top < c.bottom && r.bottom > c.top
+    })
+    if (!seen.length) return true // a box that is not shown has no height
+    const all = around(seen)
+    const [left, right] = [all.left - MARGIN - c.left, all.right + MARGIN - c.right]
+    const hasRoom = right <= left
+    const operations = seen.filter((node) => !node.matches(".leaf, .frozen"))
+    const { left: from, right: to } = hasRoom || !operations.length ? all : around(operations)
+    const shift = (from + to - c.left - c.right) / 2
+    box.view.x += (hasRoom ? shift : Math.min(right, Math.max(left, shift))) / box.view.k
     box.draw()
+    return hasRoom
   }
 
   // Bring a node into view if a part of it is not; with it the others, if there is room for all.
