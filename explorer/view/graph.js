@@ -108,7 +108,8 @@ function mount(parent) {
 
   // Bring a node into view if a part of it is not; with it the others, if there is room for all.
   box.reveal = (id, others = []) => {
-    const nodes = [id, ...others].map((name) => name && box.svg.getElementById(name)).filter(Boolean)
+    const named = [id, ...others].map((name) => name && box.svg.getElementById(name)).filter(Boolean)
+    const nodes = named.map((one) => titleOf(one) || one)
     if (!nodes.length || box.still) return
     const c = canvas.getBoundingClientRect()
     const [one, all] = [nodes.slice(0, 1), nodes].map(around)
@@ -650,13 +651,18 @@ function replace(box, data) {
   svg.removeAttribute("height")
   svg.setAttribute("role", "group")
   svg.setAttribute("aria-label", data.still ? data.alt : `${data.alt}. Arrow keys go from node to node, Enter chooses.`)
-  const held = box.canvas.getRootNode().activeElement?.closest?.(".canvas g.node")
+  const held = box.canvas.getRootNode().activeElement?.closest?.(".canvas :is(g.node, g.frame)")
   const before = box.view && { svg: box.svg, view: { ...box.view }, places: whereNodesAre(box.svg) }
   box.canvas.replaceChildren(svg)
   addHeads(svg)
   Object.assign(box, { svg, digest: data.digest, layout: data.layout, bounds, factored: !!data.factored })
   box.sized = String(box.size())
-  box.order = reading(svg)
+  box.order = reading(svg, "g.node")
+  box.stops = reading(svg, data.still ? "g.node" : "g.node, g.frame")
+  for (const frame of svg.querySelectorAll("g.frame")) {
+    frame.setAttribute("role", "button")
+    frame.setAttribute("aria-label", `Close ${titleOf(frame).textContent}`)
+  }
   box.numbers = new Map(box.order.map((node) => [node.id, findNumbers(node)]))
   for (const drawn of box.order) {
     drawn.setAttribute("role", data.still ? "img" : "button")
@@ -678,7 +684,11 @@ function replace(box, data) {
     box.touched = false
     box.open()
   }
-  if (held) (svg.getElementById(held.id) ?? box.order[0])?.focus()
+  if (held && box.stops.length) {
+    const same = box.stops.find((one) => one.id === held.id) ?? box.stops[0]
+    tabStop(box, same)
+    same.focus({ preventScroll: true })
+  }
 }
 
 // The nodes' first words, and where each is seen.
@@ -742,9 +752,12 @@ function spoken(node, hidden) {
   return [...words(texts.filter((text) => y(text) <= top + 2)), ...facts, ...passed].filter(Boolean).join(", ")
 }
 
-// The nodes from top to bottom, and from left to right where they stand side by side.
-function reading(svg) {
-  const places = [...svg.querySelectorAll("g.node")].map((node) => [node, node.getBBox()])
+const titleOf = (one) => one.classList.contains("frame") && one.querySelector(":scope > text")
+
+// The nodes, or also the frames by their titles, from top to bottom, and from left to right where
+// they stand side by side.
+function reading(svg, chosen) {
+  const places = [...svg.querySelectorAll(chosen)].map((one) => [one, (titleOf(one) || one).getBBox()])
   places.sort(([, a], [, b]) => a.y + a.height / 2 - b.y - b.height / 2 || a.x - b.x)
   return places.map(([node]) => node)
 }
@@ -753,9 +766,9 @@ const PULLS = { ArrowUp: 1, ArrowDown: -1 }
 const SIGNS = { "+": 1, "-": -1 }
 const MOVES = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, Home: -Infinity, End: Infinity }
 
-// Of all nodes one is in the Tab order; the arrow keys go from node to node.
+// Of all nodes and titles one is in the Tab order; the arrow keys go from one to the next.
 function tabStop(box, node) {
-  for (const other of box.order) other.setAttribute("tabindex", other === node ? "0" : "-1")
+  for (const other of box.stops) other.setAttribute("tabindex", other === node ? "0" : "-1")
 }
 
 // A line in its colour below the name of a leaf.
@@ -792,7 +805,7 @@ function mark(box, data) {
   }
   const held = box.canvas.getRootNode().activeElement
   const chosen = box.order.find((node) => node.id === (data.current ?? data.selected))
-  tabStop(box, box.order.includes(held) ? held : (chosen ?? box.order[0]))
+  tabStop(box, box.stops.includes(held) ? held : (chosen ?? box.order[0]))
 }
 
 export default function (component) {
@@ -820,13 +833,13 @@ export default function (component) {
 
   const choose = (event) => {
     if (box.still) return
-    const pressed = "g.node, g.edge text, .frame > text" // a frame is pressed by its title
+    const pressed = "g.node, g.edge text, .frame > text, .frame:focus-visible" // by its title
     const one = event.target.closest?.(pressed)?.closest("g.node, g.edge, g.frame")
     if (one || data.selected) setTriggerValue("clicked", one?.id ?? "") // "": let go
   }
   box.canvas.onclick = (event) => box.moved || choose(event)
   box.canvas.onkeydown = (event) => {
-    const here = box.order.indexOf(event.target.closest?.("g.node"))
+    const here = box.stops.indexOf(event.target.closest?.("g.node, g.frame"))
     if (here < 0 || box.still) return
     const pull = box.draggable[event.target.id] && (event.altKey ? PULLS[event.key] : SIGNS[event.key])
     if (pull) {
@@ -834,7 +847,7 @@ export default function (component) {
       nudge(box, event.target.id, pull)
     } else if (event.key in MOVES) {
       event.preventDefault()
-      const next = box.order[Math.min(box.order.length - 1, Math.max(0, here + MOVES[event.key]))]
+      const next = box.stops[Math.min(box.stops.length - 1, Math.max(0, here + MOVES[event.key]))]
       tabStop(box, next)
       next.focus({ preventScroll: true })
       box.reveal(next.id)
