@@ -69,6 +69,7 @@ def servers_killed() -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.thorough
 def test_a_server_killed_during_a_program_is_not_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,7 +16,6 @@ from explorer.trace import BackwardStep
 from explorer.trace.rules import RULES, NotStated
 from explorer.trace.rules.rule import Rule
 from tests.faults.changed import load_changed, path_of
-from tests.marks import sample
 from tests.trace.steps import steps_by_node
 from tests.trace.test_rules import multiply_out
 
@@ -98,7 +97,8 @@ MODULES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("module", sample(MODULES, every=8))
+@pytest.mark.thorough
+@pytest.mark.parametrize("module", MODULES)
 def test_a_wrong_rule_is_noticed(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     full = f"{PACKAGE}.{module}"
     text = path_of(full).read_text()

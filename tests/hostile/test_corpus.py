@@ -16,7 +16,7 @@ from tests.hostile.corpus import GOOD, GROUPS
 #: Seconds for one program, and for one of a group whose programs have to be stopped.
 LIMIT, OTHER_LIMITS = 1.0, {"time": 0.3}
 #: One program of so many in a group is run; the thorough part runs all of them.
-EVERY = 12
+EVERY = 20
 #: The next reader's answer is looked at after every eighth program, and after one that was killed.
 TOGETHER = 8
 

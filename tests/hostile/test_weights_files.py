@@ -60,7 +60,7 @@ def test_there_are_enough() -> None:
     assert len({file.name for file in HOSTILE}) == len(HOSTILE) >= 53
 
 
-@pytest.mark.parametrize("file", sample(HOSTILE, every=5), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sample(HOSTILE, every=7), ids=lambda file: file.name)
 def test_a_hostile_file_gives_a_sentence(box: Sandbox, file: HostileFile, tmp_path: Path) -> None:
     path = tmp_path / "ran"
     data = file.make(path)

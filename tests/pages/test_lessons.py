@@ -23,6 +23,7 @@ page = "expression"
 program = "y = x**2"
 question = "<script>2</script>"
 done = { walked = true }
+answer = "<script>3</script>"
 """
 
 
@@ -124,6 +125,7 @@ def test_a_strangers_lesson_is_text() -> None:
     link = parse_qs(urlsplit(first_address(lesson)).query)["lesson"][0]
     done = opened(f"expression?{urlsplit(first_address(lesson)).query}&lesson.done=1")
     assert "https://example.org" in strip(done)
+    assert "&lt;script&gt;3" in strip(done)
     assert link.startswith("~")
 
 

@@ -247,6 +247,7 @@ def test_every_node_of_a_small_graph_can_be_drawn(page: Any) -> None:
     assert "fc.weight" in boxes(page)
 
 
+@pytest.mark.thorough
 def test_the_accumulated_norms_are_the_published_ones(page: Any) -> None:
     view(page, "Accumulation")
     text = html_of(page)

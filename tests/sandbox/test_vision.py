@@ -19,6 +19,7 @@ from explorer.training.problem import random_stream
 from explorer.vision import RUNS
 from explorer.vision.own_network import OwnNetwork, perform
 from explorer.vision.validation import read_network, read_run
+from tests.marks import thorough
 
 MODULE = """
 import torch
@@ -92,7 +93,7 @@ def test_a_child_gives_what_the_app_would(box: Sandbox) -> None:
         assert repr(to_plain(result)) == repr(to_plain(expected)), name
 
 
-@pytest.mark.parametrize("as_torch", [True, False])
+@pytest.mark.parametrize("as_torch", [True, thorough(False)])
 def test_a_file_of_weights_is_loaded_into_the_module(box: Sandbox, as_torch: bool) -> None:
     own = model()
     state = {name: value * 0.5 for name, value in own.state_dict().items()}

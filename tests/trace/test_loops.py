@@ -389,6 +389,7 @@ def test_a_short_loop_runs_once(recorders: list[ProgramRecorder]) -> None:
     assert len(recorders) == 1
 
 
+@pytest.mark.thorough
 def test_a_long_loop_of_unknown_length_runs_once(recorders: list[ProgramRecorder]) -> None:
     """Turns at growing distance are recorded: the last that is shown is near the end."""
     turns = 4000
