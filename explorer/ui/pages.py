@@ -74,7 +74,7 @@ PAGES = (
             *("forward", *_AUTOGRAD, *_HOOKS, "retain_grad", "loss", "step", "learning_rate"),
             *("optimizer", "zero_grad", "convolution", "TBackward0", "operation", "unused"),
             *("saved", "shared", "logits", "peak_memory", "checkpointing", "inference_mode"),
-            *("autocast", "attention", "feature_map"),
+            *("autocast", "attention", "feature_map", "view"),
         ),
     ),
     Page(

@@ -86,7 +86,8 @@ function mount(parent) {
   }
 
   // A graph wider than the box: centre the nodes at the height that is seen; where these are wider,
-  // too, the operations among them. Returns whether the nodes that are seen have room.
+  // too, the operations among them, or one of these. Returns whether the nodes that are seen have
+  // room.
   box.centre = () => {
     const c = canvas.getBoundingClientRect()
     if (box.bounds.width * box.view.k <= c.width) return true
@@ -99,8 +100,13 @@ function mount(parent) {
     const [left, right] = [all.left - MARGIN - c.left, all.right + MARGIN - c.right]
     const hasRoom = right <= left
     const operations = seen.filter((node) => !node.matches(".leaf, .frozen"))
-    const { left: from, right: to } = hasRoom || !operations.length ? all : around(operations)
-    const shift = (from + to - c.left - c.right) / 2
+    const middle = (r) => (r.left + r.right) / 2
+    let centred = hasRoom || !operations.length ? all : around(operations)
+    if (operations.length && centred.right - centred.left > c.width) {
+      const far = (node) => Math.abs(middle(node.getBoundingClientRect()) - middle(centred))
+      centred = around([operations.reduce((one, other) => (far(other) < far(one) ? other : one))])
+    }
+    const shift = middle(centred) - middle(c)
     box.view.x += (hasRoom ? shift : Math.min(right, Math.max(left, shift))) / box.view.k
     box.draw()
     return hasRoom
