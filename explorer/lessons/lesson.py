@@ -367,9 +367,8 @@ def to_toml(lesson: Lesson) -> str:
     """The text of a lesson's file; `parse_lesson` gives it back."""
     parts = [_lines({"title": lesson.title, "about": lesson.about})]
     for step in lesson.steps:
-        entry = {"title": step.title, "page": step.page, "question": step.question}
-        entry |= {"program": step.program, "hint": step.hint, "answer": step.answer}
-        parts.append("[[step]]\n" + _lines(entry))
+        keys = ("title", "page", "question", "program", "hint", "answer")
+        parts.append("[[step]]\n" + _lines({key: getattr(step, key) for key in keys}))
         parts[-1] += "".join(
             f"{key} = {{ {_pairs(table)} }}\n"
             for key, table in (("link", step.link), ("done", step.done))
