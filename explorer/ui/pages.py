@@ -72,9 +72,9 @@ PAGES = (
         terms=(
             *("layer", "parameter", "norm", "macs", "dead", "batch", "mode", "accumulation"),
             *("forward", *_AUTOGRAD, *_HOOKS, "retain_grad", "loss", "step", "learning_rate"),
-            *("optimizer", "zero_grad", "convolution", "TBackward0", "operation", "unused"),
+            *("optimizer", "zero_grad", "convolution", "TBackward0", "operation", "unused", "view"),
             *("saved", "shared", "logits", "peak_memory", "checkpointing", "inference_mode"),
-            *("autocast", "attention", "feature_map", "view"),
+            *("autocast", "attention", "feature_map"),
         ),
     ),
     Page(
