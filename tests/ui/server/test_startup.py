@@ -117,7 +117,7 @@ def test_no_server_is_no_end_of_the_thread(
 @pytest.mark.thorough
 def test_a_part_that_fails_is_found() -> None:
     """The child of these jobs cannot start threads; it is ended by the library that needs them."""
-    box = Sandbox(jobs="tests.ui.widgets.no_threads", warm_up=False, processes=1)
+    box = Sandbox(jobs="tests.ui.server.no_threads", warm_up=False, processes=1)
     try:
         failure = find_failure(box.call)
     finally:
