@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 
 import numpy as np
 
-from explorer.trace import BackwardPass, BackwardStep
-from explorer.trace.rules.rule import ALIASES
+from explorer.trace import BackwardPass, BackwardStep, Flow
+from explorer.trace.rules.rule import ALIASES, Part, Values
 from explorer.trace.rules.statement import Names, literal, state, stored
 from explorer.trace.rules.statement import letters as letters_of
 from explorer.trace.rules.table import RULES, applied
@@ -88,13 +88,16 @@ def _tidied(tex: str) -> str:
 
 def _letters(step: BackwardStep) -> set[str]:
     """The letters of a step's formula."""
-    rule = RULES.get(step.name)
-    if rule is None:
-        return set()
     used: set[str] = set()
-    for values, part, _ in applied(rule, step.name, step.grads_in, step.grads_out, step.saved):
+    for values, part, _ in _inputs(step):
         used |= {part.letter, *letters_of(part.template(values))}
     return used
+
+
+def _inputs(step: BackwardStep) -> Sequence[tuple[Values, Part, Flow]]:
+    """What the rule of a step says of each input; nothing where none is known."""
+    rule = RULES.get(step.name)
+    return applied(rule, step.name, step.grads_in, step.grads_out, step.saved) if rule else ()
 
 
 def _constants(step: BackwardStep, named: Mapping[str, str]) -> dict[str, str]:
@@ -125,10 +128,8 @@ def _renamed(numbers: str, names: Names) -> str:
 def _parts(step: BackwardStep, shown: BackwardPass) -> frozenset[str]:
     """The letters of the inputs to which several gradients are sent, and added."""
     sent = Counter((flow.to, flow.slot) for each in shown.steps for flow in each.grads_out)
-    rule = RULES.get(step.name)
-    inputs = applied(rule, step.name, step.grads_in, step.grads_out, step.saved) if rule else ()
     return frozenset(
-        part.letter for _, part, flow in inputs if flow.to and sent[flow.to, flow.slot] > 1
+        part.letter for _, part, flow in _inputs(step) if flow.to and sent[flow.to, flow.slot] > 1
     )
 
 
