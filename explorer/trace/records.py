@@ -353,6 +353,16 @@ class Answer:
     alternatives: tuple[Answer, ...] = ()
 
 
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of code that was recorded where it stands. Its `length` lines are those of
+    `Trace.source` from the line `first` on."""
+
+    name: str
+    first: int
+    length: int
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     """The record of one run of a program.
@@ -368,6 +378,9 @@ class Trace:
     value of every bare expression, as a notebook shows it, and `echo_at` how much had been printed
     before each. `figures` are the plots, in the order in which they were shown. `upstream` is the
     gradient that backward was to start from, `seconds` its processor time.
+
+    Of code that was recorded where it stands (`explorer.record`), `source` has the text of its
+    `files` one after the other; `place` says where a line of it is.
     """
 
     source: str
@@ -393,6 +406,15 @@ class Trace:
     figures: tuple[Figure, ...] = ()
     upstream: str | float | list[Any] | None = None
     seconds: float = field(default=0.0, compare=False)
+    files: tuple[SourceFile, ...] = ()
+
+    def place(self, line: int) -> str:
+        """Where a line of `source` is, for the reader: "line 12", or "line 12 of model.py" if it is
+        not in the first file."""
+        for file in self.files[1:]:
+            if file.first <= line < file.first + file.length:
+                return f"line {line - file.first + 1} of {file.name}"
+        return f"line {line}"
 
     def __repr__(self) -> str:
         """One line: the arrays of a program would fill many screens."""
