@@ -12,6 +12,7 @@ import inspect
 import re
 import threading
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -56,6 +57,16 @@ def get_source(item: Any) -> str:
 
 #: The name of the file that a program is compiled as.
 FILE = "<program>"
+
+#: The line of the text that is this line of a file; 0 where the file is not the program's.
+LineAt = Callable[[str, int], int]
+
+
+def line_in_program(file: str, line: int) -> int:
+    """`LineAt` of a program."""
+    return line if file == FILE else 0
+
+
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.)( |$)")
 
 #: Where a statement outside of all others may begin.

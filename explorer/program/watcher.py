@@ -15,6 +15,7 @@ from explorer.program.error_messages.known import Operand
 from explorer.program.errors import ProgramStopped
 from explorer.program.figures import Figures
 from explorer.program.notices import BackwardCall, Notices
+from explorer.program.parsing import line_in_program
 from explorer.program.rewrite import SourceLocation
 
 _END = limits.MAX_OUTPUT - limits.MAX_BEGINNING
@@ -171,6 +172,10 @@ class Watcher:
     def observing(self) -> AbstractContextManager[None]:
         """What is active while code of the program runs, to see what is not reported."""
         return nullcontext()
+
+    def line_at(self, file: str, line: int) -> int:
+        """The program's line that is this line of a file; 0 where the file is not the program's."""
+        return line_in_program(file, line)
 
     def operands_of(self, error: BaseException) -> Sequence[Operand]:
         """The tensors that the operation was given that raised this, if they were recorded."""

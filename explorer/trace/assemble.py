@@ -14,7 +14,7 @@ from explorer import limits
 from explorer.program import ProgramError, Run, line_of, without_addresses, without_prompts
 from explorer.program.error_messages import describe_error
 from explorer.program.figures import Figure
-from explorer.program.parsing import FILE
+from explorer.program.parsing import LineAt
 from explorer.trace.explain import explain
 from explorer.trace.explain.none_reasons import why_none
 from explorer.trace.explain.run_analysis import RunAnalysis, Warned
@@ -61,18 +61,19 @@ def assemble(
     Raises MemoryError or RuntimeError where memory does not suffice for that of a program that goes
     on (`is_running`). What one that has ended still holds makes room for what was recorded.
     """
+    recorder, source = run.watcher, run.program.typed
     with quiet(), torch.inference_mode(False):
         trace: Trace | None = None
         try:
-            trace = _recorded(run, run.variables, run.error)
+            trace = recorded(recorder, source, run.variables, run.error, run.warned)
         except (RuntimeError, MemoryError) as failure:
             no_memory = memory_error(failure)
             if no_memory is None or is_running:
                 raise
         if trace is None:  # outside the handler, whose exception holds what was made so far
             run.names.clear()
-            trace = _recorded(run, {}, run.error or no_memory)
-    completed, recorder = run.program.completed, run.watcher
+            trace = recorded(recorder, source, {}, run.error or no_memory, run.warned)
+    completed = run.program.completed
     trace = replace(trace, seed=seed, needs_upstream=needs_upstream, inputs=completed.inputs)
     start = "sum" if upstream is None and needs_upstream else upstream
     return replace(
@@ -119,17 +120,25 @@ def _about_output(run: Run[ProgramRecorder], trace: Trace) -> Iterator[str]:
             yield f"`{name}` is not a tensor, so it has no derivative."
 
 
-def _recorded(
-    run: Run[ProgramRecorder], variables: Mapping[str, Any], error: ProgramError | None
+def recorded(
+    recorder: ProgramRecorder,
+    source: str,
+    variables: Mapping[str, Any],
+    error: ProgramError | None,
+    warned: Sequence[warnings.WarningMessage],
 ) -> Trace:
     """What was recorded, as plain data. Call it with torch functions disabled."""
-    recorder, source = run.watcher, run.program.typed
     finals = final_values(recorder, variables)
     tensors = _shown_tensors(recorder, finals)
     ids = {live.number: index for index, live in enumerate(tensors)}
-    for_users = _for_users(list(run.warned))
+    for_users = _for_users(warned, recorder.line_at)
     analysis = RunAnalysis(
-        recorder, source, error, finals, variables, [_plain_warning(w) for w in for_users]
+        recorder,
+        source,
+        error,
+        finals,
+        variables,
+        [_plain_warning(w, recorder.line_at) for w in for_users],
     )
     records = [_record(live, ids[live.number], analysis) for live in tensors]
     last = {id(live.tensor): record for live, record in zip(tensors, records, strict=True)}
@@ -166,7 +175,9 @@ def _shown_passes(recorder: ProgramRecorder) -> list[RawPass]:
     return shown
 
 
-def _for_users(warned: Sequence[warnings.WarningMessage]) -> list[warnings.WarningMessage]:
+def _for_users(
+    warned: Sequence[warnings.WarningMessage], line_at: LineAt
+) -> list[warnings.WarningMessage]:
     """The warnings to users: those of torch, numpy's RuntimeWarnings, and those about the program's
     own lines."""
     return [
@@ -174,14 +185,14 @@ def _for_users(warned: Sequence[warnings.WarningMessage]) -> list[warnings.Warni
         for w in warned
         if (
             issubclass(w.category, UserWarning | FutureWarning | RuntimeWarning)
-            or (issubclass(w.category, DeprecationWarning) and w.filename == FILE)
+            or (issubclass(w.category, DeprecationWarning) and line_at(w.filename, w.lineno))
         )
         and _OF_THE_WALLS not in str(w.message)
     ]
 
 
-def _plain_warning(warning: warnings.WarningMessage) -> Warned:
-    line = warning.lineno if warning.filename == FILE else None
+def _plain_warning(warning: warnings.WarningMessage, line_at: LineAt) -> Warned:
+    line = line_at(warning.filename, warning.lineno) or None
     return Warned(without_addresses(str(warning.message))[:300], line)
 
 
@@ -278,7 +289,7 @@ def _assemble_pass(
     dot = "" if is_large else dot_text(nodes, edges, dict(enumerate(records)))
     node_ids = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
     numbered = _number_steps(raw.steps)
-    steps = (_assemble_step(n, step, raw, node_ids) for n, step in numbered)
+    steps = (_assemble_step(n, step, raw, node_ids, recorder.line_at) for n, step in numbered)
     if len(nodes) > limits.MOST_PASS_NODES:
         nodes, edges = _around({f"n{step.function}" for _, step in numbered}, nodes, edges)
     return BackwardPass(
@@ -332,7 +343,7 @@ _HOOKED = "A hook on this node then changed the gradient that is passed on."
 
 
 def _assemble_step(
-    number: int, step: RawStep, raw: RawPass, node_ids: Mapping[int, str]
+    number: int, step: RawStep, raw: RawPass, node_ids: Mapping[int, str], line_at: LineAt
 ) -> BackwardStep:
     node = raw.functions[step.function]
 
@@ -351,7 +362,7 @@ def _assemble_step(
     grads_in = tuple(None if g is None else g.array() for g in step.grads_in)
     saved = {name: _plain_saved(value) for name, value in step.saved.items()}
     before, after = (None if g is None else g.array() for g in (step.before, step.after))
-    own = own_backward(node)
+    own = own_backward(node, line_at)
     if own is not None:
         rule = f"Your own rule: {own[0]}.backward, line {own[1]}."
         statement = Statement(words=rule if own[1] else f"A library's rule: {own[0]}.backward.")

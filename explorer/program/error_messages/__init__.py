@@ -24,7 +24,7 @@ from explorer.program.error_messages import dtypes, graph, modules, python, shap
 from explorer.program.error_messages.known import Failure, Known, Operand
 from explorer.program.errors import LimitError, ProgramError, ProgramRefused, ProgramStopped
 from explorer.program.missing import HINTS, MissingImportError, hint_for
-from explorer.program.parsing import FILE, line_of
+from explorer.program.parsing import LineAt, line_in_program, line_of
 
 #: The first that matches is used: what is special stands before what is general.
 KNOWN: tuple[Known, ...] = (
@@ -52,7 +52,11 @@ _FAILED = "This line failed."
 
 
 def describe_error(
-    error: BaseException, source: str, known: set[str], operands: Sequence[Operand] = ()
+    error: BaseException,
+    source: str,
+    known: set[str],
+    operands: Sequence[Operand] = (),
+    line_at: LineAt = line_in_program,
 ) -> ProgramError:
     """Describe an exception raised by a program whose text is `source`.
 
@@ -63,10 +67,10 @@ def describe_error(
         return error.error
     line, column, detail, fix = None, None, "", None
     try:
-        line, column = locate(error)
-        message, hint, detail = _describe(error, known)
+        line, column = locate(error, line_at)
+        message, hint, detail = _describe(error, known, line_at)
         if not message:
-            failure = Failure(detail, source, line, _expression(error, source), operands)
+            failure = Failure(detail, source, line, _expression(error, source, line_at), operands)
             message, hint, fix = _look_up(failure, error)
     except Exception as another:  # memory ran out, or a class of the program raised it
         message, hint = EXCEPTION_MESSAGES.get(type(another), (_FAILED, ""))
@@ -86,14 +90,16 @@ def exit_code(ended: SystemExit) -> object:
     return vars(SystemExit)["code"].__get__(ended)
 
 
-def locate(error: BaseException) -> tuple[int | None, int | None]:
+def locate(
+    error: BaseException, line_at: LineAt = line_in_program
+) -> tuple[int | None, int | None]:
     """Line and column of the innermost frame that belongs to the program.
 
     For an endless recursion it is the call that repeats: the innermost frame depends on the
     stack's depth when the run began.
     """
-    frames = (frame for frame in _frames(error) if frame.tb_frame.f_code.co_filename == FILE)
-    places = [_place(frame) for frame in deque(frames, limits.MOST_ERROR_FRAMES)]
+    frames = _frames_of_program(error, line_at)
+    places = [_place(frame, line_at) for frame in deque(frames, limits.MOST_ERROR_FRAMES)]
     if isinstance(error, RecursionError) and places:
         place, times = Counter(places).most_common(1)[0]
         if times > 1:
@@ -108,33 +114,41 @@ def _frames(error: BaseException) -> Iterator[TracebackType]:
         frame = frame.tb_next
 
 
-def _is_of_program(error: AttributeError) -> bool:
+def _frames_of_program(error: BaseException, line_at: LineAt) -> Iterator[TracebackType]:
+    return (f for f in _frames(error) if line_at(f.tb_frame.f_code.co_filename, f.tb_lineno))
+
+
+def _is_of_program(error: AttributeError, line_at: LineAt) -> bool:
     """Whether the program itself reads the attribute, not a library that it calls."""
     last = deque(_frames(error), 1)
     code = last[0].tb_frame.f_code if last else None
-    return code is not None and (code.co_filename == FILE or code.co_name == "__getattr__")
+    if code is None:
+        return False
+    return code.co_name == "__getattr__" or line_at(code.co_filename, last[0].tb_lineno) > 0
 
 
-def _place(frame: TracebackType) -> tuple[int, int | None]:
+def _place(frame: TracebackType, line_at: LineAt) -> tuple[int, int | None]:
     positions = frame.tb_frame.f_code.co_positions()
     _, _, column, _ = next(islice(positions, frame.tb_lasti // 2, None))
-    return frame.tb_lineno, column
+    return line_at(frame.tb_frame.f_code.co_filename, frame.tb_lineno), column
 
 
-def _expression(error: BaseException, source: str) -> ast.expr | None:
+def _expression(error: BaseException, source: str, line_at: LineAt) -> ast.expr | None:
     """The expression that failed, in the innermost frame of the program."""
-    frames = (f for f in _frames(error) if f.tb_frame.f_code.co_filename == FILE)
+    frames = _frames_of_program(error, line_at)
     innermost = deque(islice(frames, limits.MOST_ERROR_FRAMES), 1)
     if not innermost:
         return None
-    positions = innermost[0].tb_frame.f_code.co_positions()
+    code = innermost[0].tb_frame.f_code
+    positions = code.co_positions()
     line, last, column, end = next(islice(positions, innermost[0].tb_lasti // 2, None))
     if line is None or last is None or column is None or end is None:
         return None
-    return Draft(source).node_at((line, column, last, end))
+    first, final = (line_at(code.co_filename, number) for number in (line, last))
+    return Draft(source).node_at((first, column, final, end))
 
 
-def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:
+def _describe(error: BaseException, known: set[str], line_at: LineAt) -> tuple[str, str, str]:
     if isinstance(error, LimitError | MissingImportError | ProgramStopped):
         return error.message[:1000], error.hint[:1000], ""
     detail = f"{type(error).__name__[:60]}: {short_text(error)}"
@@ -142,7 +156,7 @@ def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:
         return "", "", detail
     if isinstance(error, NameError) and isinstance(error.name, str):
         return (*_describe_name(error.name, known), detail)
-    if isinstance(error, AttributeError) and _is_of_program(error):
+    if isinstance(error, AttributeError) and _is_of_program(error, line_at):
         return (*python.describe_attribute(error), detail)
     if isinstance(error, EOFError) and str(error) == "EOF when reading a line":
         return "Programs here cannot ask for input.", "Write the value into the program.", detail

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from explorer import limits
-from explorer.program.parsing import FILE
+from explorer.program.parsing import LineAt
 
 #: Losses of a prediction, called input, and a target.
 LOSSES = frozenset(
@@ -83,7 +83,8 @@ class FunctionCall:
 class FunctionCalls:
     """The first calls and the latest ones of each line and module."""
 
-    def __init__(self) -> None:
+    def __init__(self, line_at: LineAt) -> None:
+        self._line_at = line_at
         self._first: dict[Any, list[FunctionCall]] = defaultdict(list)
         self._last: dict[Any, list[FunctionCall]] = defaultdict(list)
         #: By the number of records made before: the steps done as recording paused.
@@ -93,7 +94,7 @@ class FunctionCalls:
         """Keep a call from a line of the program. `counts` are `order`, `passes` and `steps`."""
         if not isinstance(result, torch.Tensor):
             return
-        lines, modules = _stack()
+        lines, modules = _stack(self._line_at)
         if not lines:  # a module that is a hook, in a backward that the program did not call
             return
         place = name, lines[:1], id(modules[0]) if modules else 0
@@ -132,15 +133,15 @@ class FunctionCalls:
         return sorted(calls, key=lambda call: call.order)
 
 
-def _stack() -> tuple[tuple[int, ...], tuple[nn.Module, ...]]:
+def _stack(line_at: LineAt) -> tuple[tuple[int, ...], tuple[nn.Module, ...]]:
     """The running lines of the program and the running modules, the innermost first."""
     lines, modules = [], []
     frame: FrameType | None = sys._getframe(2)
     for _ in range(limits.MOST_STACK_FRAMES):
         if frame is None:
             break
-        if frame.f_code.co_filename == FILE:
-            lines.append(frame.f_lineno)
+        if line := line_at(frame.f_code.co_filename, frame.f_lineno):
+            lines.append(line)
         elif frame.f_code is _MODULE_CALL:
             module = frame.f_locals.get("self")
             if isinstance(module, nn.Module):

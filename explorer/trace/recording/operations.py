@@ -22,7 +22,7 @@ from torch.overrides import (
 from explorer import limits
 from explorer.program import Run
 from explorer.program.error_messages import short_text
-from explorer.program.parsing import FILE
+from explorer.program.parsing import LineAt
 from explorer.program.watched_calls import TORCH
 from explorer.trace.recording.cuts import Cut, find_cause, numbers_in
 from explorer.trace.recording.function_calls import OBSERVED
@@ -117,7 +117,8 @@ class Operations(TorchFunctionMode):
         if grad_fn_of(tensor) is None or tensor._is_view():  # torch detaches no view
             return None
         source, name = tensor.view_as(tensor), self.written_name(tensor)
-        return Cut(self.log.line, "detach_", "detach_", source, name, _running_lines()[0])
+        lines, _ = _running_lines(self.log.line_at)
+        return Cut(self.log.line, "detach_", "detach_", source, name, lines)
 
     def log_result(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Log what an operation returned. Call it with torch functions disabled."""
@@ -212,7 +213,7 @@ class Operations(TorchFunctionMode):
         sources = {id(t): t for t in held}
         if sources:
             cause = find_cause(name, output, torch.is_grad_enabled())
-            lines, sampler = _running_lines()
+            lines, sampler = _running_lines(self.log.line_at)
             if sampler and (cause == "no_grad" or sampler == "sample"):
                 cause = sampler
             elif cause in CONSTRUCTORS and is_list:
@@ -357,15 +358,15 @@ def _with_history(tensor: torch.Tensor) -> torch.Tensor:
     return base if base is not None and has_none and base.requires_grad else tensor
 
 
-def _running_lines() -> tuple[tuple[int, ...], str]:
+def _running_lines(line_at: LineAt) -> tuple[tuple[int, ...], str]:
     """The lines of the program that are running, the innermost first; and the key of the cause if
     a function of torch is running that records nothing."""
     frame: FrameType | None = sys._getframe(2)
     lines: list[int] = []
     sampler = ""
     while frame is not None and frame.f_code is not _BOTTOM and len(lines) < limits.MOST_CALLERS:
-        if frame.f_code.co_filename == FILE:
-            lines.append(frame.f_lineno)
+        if line := line_at(frame.f_code.co_filename, frame.f_lineno):
+            lines.append(line)
         elif frame.f_code.co_name == "sample" and not lines:
             module = frame.f_globals.get("__name__", "")
             if isinstance(module, str) and module.startswith("torch.distributions."):

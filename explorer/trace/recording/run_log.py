@@ -44,7 +44,7 @@ class RunLog(TensorRegistry):
         self.history = History()
         self.events = EventLog()
         self.bindings = Bindings()
-        self.function_calls = FunctionCalls()
+        self.function_calls = FunctionCalls(self.line_at)
         self.gradients = GradientUse()
         #: Whether what happens now is recorded; see `IterationRecorder`.
         self.recording = True

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from explorer import limits
-from explorer.program.parsing import FILE
+from explorer.program.parsing import LineAt
 from explorer.trace.records import Array, Flow, Plain, Summary
 from explorer.trace.rules import complex_numbers
 from explorer.trace.rules.rule import ALIASES, NotStated, Part, Rule, Values, sum_tex, summed_axes
@@ -144,7 +144,7 @@ def _is_generated(method: Any) -> bool:
     return code is not None and "info" in code.co_freevars and "_library" in code.co_filename
 
 
-def own_backward(node: Any) -> tuple[str, int] | None:
+def own_backward(node: Any, line_at: LineAt) -> tuple[str, int] | None:
     """The name and line of its backward, where the node is an autograd.Function. The line of one
     that is not the reader's own is 0."""
     kind = getattr(type(node), "_forward_cls", None)
@@ -155,7 +155,7 @@ def own_backward(node: Any) -> tuple[str, int] | None:
     code = getattr(getattr(method, "__wrapped__", method), "__code__", None)
     if kind is None or code is None or method is torch.autograd.Function.backward:
         return None
-    return kind.__name__, code.co_firstlineno if code.co_filename == FILE else 0
+    return kind.__name__, line_at(code.co_filename, code.co_firstlineno)
 
 
 # -- writing ------------------------------------------------------------------------------------
