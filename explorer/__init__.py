@@ -13,6 +13,7 @@ from typing import Any
 #: Public names by the package they live in. Loaded on first use: vision brings torchvision.
 _HOME = {
     "run": "trace",
+    "record": "trace",
     "prove": "trace",
     "ProgramProblem": "training",
     "TrainingSession": "training",

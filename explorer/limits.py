@@ -60,6 +60,10 @@ WHOLE = 4096
 FIRST_VISITS = 3
 #: Parameters of a module that get a name.
 MAX_PARAMETERS = 200
+#: The same where code is recorded in place: one step of a network, not thousands.
+MOST_OWN_PARAMETERS = 2000
+#: So many steps of an optimizer are recorded of code that goes on, and so many tensors.
+RECORDED_STEPS, MOST_RECORDED = 3, 20_000
 #: Items read from one list or object of the program.
 MOST_ITEMS = 20
 #: Characters of the name of a tensor or module: a program may use keys of any length.

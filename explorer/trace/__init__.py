@@ -9,6 +9,7 @@ plain PyTorch script.
 from explorer.program.figures import Figure
 from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.proof.prove import prove
+from explorer.trace.record import record
 from explorer.trace.recording.pass_graph import dot_text, merge
 from explorer.trace.records import (
     Answer,
@@ -44,6 +45,7 @@ __all__ = [
     "from_plain",
     "merge",
     "prove",
+    "record",
     "run",
     "to_plain",
 ]

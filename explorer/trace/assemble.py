@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -92,6 +93,17 @@ def assemble(
             for figure in figures
         ),
     )
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """What is done meanwhile warns nobody. `warnings.catch_warnings` would let the program's own
+    be shown once more."""
+    show, warnings._showwarnmsg = warnings._showwarnmsg, lambda message: None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        warnings._showwarnmsg = show  # type: ignore[attr-defined]
 
 
 def memory_error(failure: BaseException) -> ProgramError | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import operator
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -26,7 +25,7 @@ from explorer.program import (
     line_of,
 )
 from explorer.program.watched_calls import OURS
-from explorer.trace.assemble import assemble, memory_error
+from explorer.trace.assemble import assemble, memory_error, without_warnings
 from explorer.trace.recording.objects import quiet
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -218,7 +217,7 @@ def record(
 
     def snapshot() -> Trace:
         """What there is so far of a program that goes on."""
-        with recorder.as_if_finished(), _without_warnings():
+        with recorder.as_if_finished(), without_warnings():
             return assemble(run, upstream, seed, recorder.figures.so_far(), is_running=True)
 
     def give_up(stopped: ProgramStopped) -> None:
@@ -247,17 +246,6 @@ def record(
             # Makes room for the answer, which is longer as JSON; and what a program has begun with
             # an object, such as `torch.inference_mode()`, ends with it.
             run.names.clear()
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """What is done meanwhile warns nobody. `warnings.catch_warnings` would let the program's own
-    be shown once more."""
-    show, warnings._showwarnmsg = warnings._showwarnmsg, lambda message: None  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        warnings._showwarnmsg = show  # type: ignore[attr-defined]
 
 
 def backward_from_output(run: Run[R], upstream: Upstream) -> str | None:

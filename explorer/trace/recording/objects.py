@@ -7,6 +7,7 @@ shape or no values, and torch raises where it is asked for the history of others
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -21,6 +22,7 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils._python_dispatch import _disable_current_modes
 
 from explorer import limits
+from explorer.trace.recording.own_files import is_own_file
 
 
 def is_a(value: Any, kind: type | UnionType | tuple[Any, ...]) -> bool:
@@ -32,10 +34,18 @@ def is_own_object(value: Any) -> bool:
     """Whether this is an object with attributes, of a class that the program has written."""
     kind = type(value)
     return (
-        type.__getattribute__(kind, "__module__") == "__main__"
-        and kind.__dictoffset__ != 0
+        kind.__dictoffset__ != 0
         and not issubclass(kind, type)
+        and _is_own_module(type.__getattribute__(kind, "__module__"))
     )
+
+
+def _is_own_module(name: Any) -> bool:
+    """Whether this is the module of a program, or of recorded code."""
+    if name == "__main__":
+        return True
+    file = getattr(sys.modules.get(name), "__file__", None) if type(name) is str else None
+    return type(file) is str and is_own_file(file)
 
 
 def fields_of(value: Any) -> dict[str, Any]:

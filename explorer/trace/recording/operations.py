@@ -44,7 +44,7 @@ CUTTING_AGAIN = frozenset(["detach", "data"])
 COPYING = CONSTRUCTORS | {"__deepcopy__"}
 
 _is_traced = torch._C._is_tracing
-_MODULE_CALL = nn.Module._call_impl.__code__
+MODULE_CALL = nn.Module._call_impl.__code__
 _BOTTOM = Run.execute.__code__
 
 
@@ -305,7 +305,7 @@ class Operations(TorchFunctionMode):
         if live is None and not tensor.requires_grad and tensor._is_view():
             base = tensor._base
             live = self.log.find(base) if base is not None else None
-        return live
+        return live or self.log.meet(tensor)
 
 
 def _name(func: Any) -> str:
@@ -399,7 +399,7 @@ def _running_module() -> nn.Module | None:
     """The innermost module whose call is running, read from the stack: this needs no hook."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code is not _BOTTOM:
-        if frame.f_code is _MODULE_CALL:
+        if frame.f_code is MODULE_CALL:
             module = frame.f_locals.get("self")
             return module if isinstance(module, nn.Module) else None
         frame = frame.f_back

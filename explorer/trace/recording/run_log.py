@@ -21,7 +21,7 @@ from explorer.trace.recording.cuts import History, Write
 from explorer.trace.recording.events import Entry, EventLog
 from explorer.trace.recording.function_calls import FunctionCalls
 from explorer.trace.recording.gradients import GradientUse
-from explorer.trace.recording.tensor_registry import TensorRegistry
+from explorer.trace.recording.tensor_registry import LiveTensor, TensorRegistry
 from explorer.trace.records import Change
 
 
@@ -89,6 +89,10 @@ class RunLog(TensorRegistry):
     def ends_soon(self) -> bool:
         """Whether the running statement will run only a few times more."""
         return False
+
+    def meet(self, tensor: torch.Tensor) -> LiveTensor | None:
+        """The record of an operation's input that has had none."""
+        return None
 
     def running_line(self) -> int:
         """The line of the statement in which the operation runs that is logged."""

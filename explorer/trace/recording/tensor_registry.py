@@ -110,6 +110,8 @@ class TensorRegistry(Watcher):
     ) -> None:
         super().__init__(until)
         self.capture, self.iteration = capture, iteration
+        #: How many parameters of a module get a name.
+        self.most_parameters = limits.MAX_PARAMETERS
         #: The records of the chosen iteration, and of leaves that have had none since.
         self.chosen: list[LiveTensor] = []
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
@@ -255,7 +257,7 @@ class TensorRegistry(Watcher):
             for path, part in named_modules(module):
                 self.modules[id(part)] = (join_path(name, path), part)
                 (self.inner_modules.add if is_inner else self.inner_modules.discard)(id(part))
-        for label, parameter in islice(named_parameters(module), limits.MAX_PARAMETERS):
+        for label, parameter in islice(named_parameters(module), self.most_parameters):
             self.bind_tensor(place, join_path(name, label), parameter)
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
@@ -292,7 +294,10 @@ class TensorRegistry(Watcher):
 
     def shown_name(self, place: int, name: str) -> str:
         """The name of a variable, in a function with that of the function and its call."""
-        scope = self.locations[place].scope
+        return self.name_in(self.locations[place].scope, name)
+
+    def name_in(self, scope: str, name: str) -> str:
+        """The name of a variable of this function."""
         return f"{scope.split('.')[-1]}.{name}_{self.call_counts[scope]}" if scope else name
 
     def module_name(self, module: nn.Module | None) -> str:

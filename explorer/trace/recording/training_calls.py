@@ -138,6 +138,17 @@ class TrainingCalls:
             use.steps += 1
             self.log.add_event("step", f"{use.name}.step()", thing=optimizer)
             return result
+        after = self.watch_step(use, plain=not has_closure)
+        # A closure is code of the program and is recorded; torch's own arithmetic is not.
+        with nullcontext() if has_closure else quiet():
+            result = run()
+        self.log.line = line
+        after()
+        return result
+
+    def watch_step(self, use: OptimizerUse, *, plain: bool) -> Callable[[], None]:
+        """An optimizer is about to step, without a closure if `plain`. What is returned logs what
+        the step has changed."""
         self._know_names(use.parameters())
         with quiet():
             before = [(p, take_snapshot(p), p.grad) for p in use.parameters()]
@@ -149,16 +160,15 @@ class TrainingCalls:
                 and not grad.any()
                 and use.remembers(p)
             }
-            if not has_closure:
+            if plain:
                 self._note_cleared_gradients(use, [p for p, _, _ in before])
                 self._note_scale(use)
-        # A closure is code of the program and is recorded; torch's own arithmetic is not.
-        with nullcontext() if has_closure else quiet():
-            result = run()
-        self.log.line = line
-        with quiet():
-            self._log_step(use, before, remembered)
-        return result
+
+        def after() -> None:
+            with quiet():
+                self._log_step(use, before, remembered)
+
+        return after
 
     def _know_names(self, tensors: list[torch.Tensor]) -> None:
         """Have a name for each of them, even of those that were made while nothing was recorded."""

@@ -1,0 +1,447 @@
+"""Records code where it stands: a step of the reader's own training, in a script or a notebook.
+
+The code runs once, as it is. What is recorded is bounded, and nothing live is kept of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from explorer import limits
+from explorer.program import TORCH_LOCK, ProgramError
+from explorer.program.error_messages import describe_error, short_text
+from explorer.program.notices import BackwardCall, collected_in, running
+from explorer.program.saved_hooks import saved_hook_patches
+from explorer.program.watched_calls import Patch, patched, watched_calls
+from explorer.trace.assemble import recorded, without_warnings
+from explorer.trace.recording.frame_recorder import FrameRecorder
+from explorer.trace.recording.objects import quiet
+from explorer.trace.recording.own_files import OwnFiles
+from explorer.trace.records import Answer, Trace
+
+_LOG = logging.getLogger(__name__)
+_EXPLORER = str(Path(__file__).parents[1])
+#: What a program is told of these, which the walls around it forbid, is not true of a reader's own.
+_AS_THEY_ARE = (OSError, EOFError, ImportError)
+_LINES = re.compile(r"\blines? \d+(?:(?:, | and | to )\d+)*")
+
+
+class NothingRecorded(RuntimeError):
+    """There is no recording; the message says why."""
+
+
+class Recording:
+    """What `record` returns: a context manager, and a decorator.
+
+    `trace` is the Trace of what was recorded; `save(path)` writes it as one HTML file.
+    """
+
+    def __init__(self, function: Callable[..., Any] | None, step: int | None) -> None:
+        self._function, self._step = function, step
+        self._trace: Trace | None = None
+        self._running: _Running | None = None
+        self._counter: _Counter | None = None
+        self._calls = 0
+        if function is not None:
+            functools.update_wrapper(self, function)
+
+    @property
+    def trace(self) -> Trace:
+        """The Trace of what was recorded. Raises NothingRecorded where there is none."""
+        if self._trace is None:
+            raise NothingRecorded(self._why_nothing())
+        return self._trace
+
+    def _why_nothing(self) -> str:
+        if self._running is not None:
+            return "The recording has not ended yet."
+        done = self._calls if self._function is not None else self._counter and self._counter.done
+        what = "calls of this function" if self._function is not None else "iterations"
+        if self._step is not None or self._function is not None:
+            asked = f"number {self._step or 1} was asked for"
+            return f"Nothing was recorded: there were {done or 0} {what}, and {asked}."
+        return "Nothing was recorded: use `with explorer.record() as rec:` around the code."
+
+    def save(self, path: str | Path) -> Path:
+        """Write the recording as one HTML file. Returns its path. Raises NothingRecorded."""
+        return self.trace.save(path)
+
+    def __repr__(self) -> str:
+        return f"<Recording: {self._trace!r}>" if self._trace else f"<{self._why_nothing()}>"
+
+    def _repr_html_(self) -> str | None:
+        return self._trace._repr_html_() if self._trace else None
+
+    # -- around code --------------------------------------------------------------------------
+
+    def __enter__(self) -> Recording:
+        frame = sys._getframe(1)
+        self._trace = None
+        if running() is not None:  # a program of the app, or another recording
+            return self
+        if self._step in (None, 1):
+            self._start(frame)
+        if self._step is not None:
+            self._counter = _Counter(self._step, self._start_here, self._stop)
+            self._counter.begin()
+        return self
+
+    def __exit__(
+        self, kind: Any, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop(error)
+        if self._counter is not None:
+            self._counter.end()
+
+    def _start_here(self) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        files = OwnFiles()
+        while frame is not None and not files.owns(frame.f_code):
+            frame = frame.f_back
+        self._start(frame or sys._getframe(1))
+
+    def _start(self, frame: FrameType) -> None:
+        self._running = _Running(frame, self._counter, self._stop)
+
+    def _stop(self, error: BaseException | None = None) -> None:
+        if self._running is not None:
+            self._trace, self._running = self._running.stop(error), None
+
+    # -- of a function ------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """The decorator of a method."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:  # @record(step=5)
+            return Recording(args[0], self._step)
+        self._calls += 1
+        if self._calls != (self._step or 1) or running() is not None:
+            return self._function(*args, **kwargs)
+        self._running = _Running(sys._getframe(), None, self._stop, self._function.__qualname__)
+        try:
+            result = self._function(*args, **kwargs)
+        except BaseException as error:
+            self._stop(error)
+            raise
+        self._stop()
+        return result
+
+
+def record(function: Callable[..., Any] | None = None, *, step: int | None = None) -> Recording:
+    """Record what autograd does in code that stands anywhere, as `explorer.run` does in a program.
+
+        with explorer.record() as rec:
+            loss = loss_fn(model(x), y)
+            loss.backward()
+        rec.trace.answers; rec.save("step.html")
+
+    The code runs once, as it is; names and lines are those of the files it stands in. With `step`,
+    only that iteration of the training loop inside is recorded, from 1: iterations end with the
+    step of the optimizer (of all, where there are several), or without one with backward. As a
+    decorator, the first call of the function is recorded, or the `step`-th.
+
+    Raises ValueError for a `step` that is no whole number from 1.
+    """
+    if step is not None and (type(step) is not int or step < 1):
+        raise ValueError(f"step is a whole number from 1, not {step!r}")
+    if function is not None and not callable(function):
+        raise ValueError(f"record(step={function!r}) records another iteration")
+    return Recording(function, step)
+
+
+class _Running:
+    """A recording while it goes on."""
+
+    def __init__(
+        self,
+        frame: FrameType,
+        counter: _Counter | None,
+        stop: Callable[[], None],
+        base: str | None = None,
+    ) -> None:
+        self._files = files = OwnFiles()
+        self._counter, self._stop_all = counter, stop
+        self._frame = frame
+        files.base = frame.f_code.co_qualname if base is None else base
+        if base is None:
+            files.forced = frame.f_code.co_filename
+            files.line_at(frame.f_code.co_filename, 1)
+        self._recorder = recorder = _Recorder(files, frame, self._is_full)
+        self._warned: list[warnings.WarningMessage] = []
+        self._after: Callable[[], None] | None = None
+        self._started = time.monotonic()
+        self._open = open_ = ExitStack()
+        open_.enter_context(TORCH_LOCK)
+        open_.enter_context(patched([*watched_calls(), *saved_hook_patches()]))
+        open_.enter_context(_also_warning(self._warned))
+        recorder.know(self._variables())
+        open_.enter_context(collected_in(recorder))
+        before = register_optimizer_step_pre_hook(self._before_step)
+        after = register_optimizer_step_post_hook(self._after_step)
+        open_.callback(before.remove)
+        open_.callback(after.remove)
+        open_.enter_context(recorder.observing())
+
+    def _variables(self) -> dict[str, Any]:
+        """What the function in which recording began spells, and means now."""
+        frame, code = self._frame, self._frame.f_code
+        if frame.f_code.co_filename.startswith(_EXPLORER):  # of a decorated function
+            return {}
+        names = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
+        found = {**frame.f_globals, **frame.f_locals}
+        return {
+            name: found[name]
+            for name in dict.fromkeys(names)
+            if name in found and not name.startswith("__") and not _is_of_recording(found[name])
+        }
+
+    # -- optimizers: torch calls these hooks, also where a scheduler has wrapped `step` ---------
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        recorder = self._recorder
+        has_closure = len(args) > 1 or bool(kwargs.get("closure"))
+        recorder.arrive(sys._getframe(1))
+        with quiet():
+            use = recorder.training.use_of(optimizer, recorder.line)
+            use.stepped = use.stepped or recorder.line
+        self._after = recorder.training.watch_step(use, plain=not has_closure)
+        if not has_closure:
+            recorder.operations.stop()
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self._recorder.operations.start()
+        if self._after is not None:
+            self._after()
+            self._after = None
+        if self._counter is None and self._recorder.events.steps >= limits.RECORDED_STEPS:
+            self._recorder.notices.add(
+                f"Recorded up to step {limits.RECORDED_STEPS} of the optimizer: "
+                "record(step=100) records another iteration."
+            )
+            self._stop_all()
+
+    def _is_full(self) -> None:
+        self._recorder.notices.add(
+            f"More than {limits.MOST_RECORDED:,} tensors: what came then was not recorded."
+        )
+        self._stop_all()
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def stop(self, error: BaseException | None) -> Trace:
+        """The Trace of what has happened since the start."""
+        recorder = self._recorder
+        recorder.operations.stop()
+        failed = None if error is None else self._explain(error)
+        try:
+            with quiet(), torch.inference_mode(False), without_warnings():
+                recorder.finish()
+                trace = recorded(
+                    recorder, self._files.source, self._variables(), failed, self._warned
+                )
+        except Exception as fault:  # in the explorer: the reader's own code goes on
+            _LOG.exception("a recording could not be read")
+            failed = failed or ProgramError(
+                "The code ran, but its recording could not be read.", detail=type(fault).__name__
+            )
+            trace = Trace(self._files.source, error=failed)
+        finally:
+            self._open.close()
+        trace = replace(
+            trace,
+            completed=self._files.source,
+            files=self._files.files,
+            notices=(*recorder.notices.sentences(), *trace.notices),
+            answers=tuple(_untried(trace.answers)),
+            seconds=time.monotonic() - self._started,
+        )
+        return _with_files(trace)
+
+    def _explain(self, error: BaseException) -> ProgramError:
+        recorder = self._recorder
+        known, operands = set(self._variables()), recorder.operands_of(error)
+        described = describe_error(error, self._files.source, known, operands, self._files.line_at)
+        if isinstance(error, _AS_THEY_ARE):
+            return replace(described, message=short_text(error) or type(error).__name__, hint="")
+        return replace(described, fix=None)
+
+
+class _Recorder(FrameRecorder):
+    """Ends where there is too much, and leaves optimizers to torch's own hooks."""
+
+    def __init__(self, files: OwnFiles, base: FrameType, end: Callable[[], None]) -> None:
+        super().__init__(files, base)
+        self._end_all = end
+        del self.handlers["Optimizer.step"]
+
+    def call(
+        self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        if what == "Optimizer.step":
+            return function(*args, **kwargs)
+        return super().call(what, receiver, function, *args, **kwargs)
+
+    def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
+        result = super().run_backward(call, engine)
+        if self.number > limits.MOST_RECORDED:
+            self._end_all()
+        return result
+
+
+class _Counter:
+    """Counts the iterations of a training loop: each ends with the step of the last optimizer that
+    steps in it, or where there is none, with a backward pass."""
+
+    def __init__(self, step: int, start: Callable[[], None], stop: Callable[[], None]) -> None:
+        self.done = 0
+        self._step, self._start, self._stop = step, start, stop
+        self._stepped: set[int] = set()
+        self._expected: set[int] = set()
+        self._has_optimizer = False
+        self._open = ExitStack()
+
+    def begin(self) -> None:
+        hook = register_optimizer_step_post_hook(lambda optimizer, *_: self._note(optimizer))
+        self._open.callback(hook.remove)
+        self._open.enter_context(
+            patched([Patch(torch.autograd, "_engine_run_backward", self._counted)])
+        )
+
+    def end(self) -> None:
+        self._open.close()
+
+    def _counted(self, engine: Callable[..., Any]) -> Callable[..., Any]:
+        """torch's engine: its calls count as long as no optimizer has been seen."""
+
+        @functools.wraps(engine)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            result = engine(*args, **kwargs)
+            if not self._has_optimizer:
+                self._has_optimizer = any(_optimizers_around(sys._getframe(1)))
+                if not self._has_optimizer:
+                    self._finish()
+            return result
+
+        return run
+
+    def _note(self, optimizer: Optimizer) -> None:
+        if not self._expected:
+            self._has_optimizer = True
+            self._expected = {id(optimizer), *map(id, _optimizers_around(sys._getframe(1)))}
+        if id(optimizer) in self._stepped:  # another of those expected does not step in this loop
+            self._expected, self._stepped = self._stepped, set()
+            self._finish()
+        self._stepped.add(id(optimizer))
+        if self._stepped >= self._expected:
+            self._stepped = set()
+            self._finish()
+
+    def _finish(self) -> None:
+        """An iteration has ended."""
+        self.done += 1
+        if self.done == self._step - 1:
+            self._start()
+        elif self.done == self._step:
+            self._stop()
+            self._open.close()
+
+
+def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
+    """The optimizers that running functions, or the objects whose methods these are, know."""
+    seen = set()
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        held = getattr(owner, "__dict__", None)
+        for value in (*frame.f_locals.values(), *(held.values() if type(held) is dict else ())):
+            if issubclass(type(value), Optimizer) and id(value) not in seen:
+                seen.add(id(value))
+                yield value
+        frame = frame.f_back
+
+
+def _is_of_recording(value: Any) -> bool:
+    return isinstance(type(value), type) and type(value).__module__.startswith("explorer.")
+
+
+@contextmanager
+def _also_warning(kept: list[warnings.WarningMessage]) -> Iterator[None]:
+    """Meanwhile each warning that is shown is kept, too."""
+    show = warnings._showwarnmsg  # type: ignore[attr-defined]
+
+    def keep(message: warnings.WarningMessage) -> None:
+        kept.append(message)
+        show(message)
+
+    warnings._showwarnmsg = keep  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        warnings._showwarnmsg = show  # type: ignore[attr-defined]
+
+
+# -- the Trace ------------------------------------------------------------------------------------
+
+
+def _untried(answers: tuple[Answer, ...]) -> Iterator[Answer]:
+    """The answers that are true whether or not a changed program shows it: nothing is run again."""
+    for answer in answers:
+        if answer.counterfactual is None:
+            yield replace(answer, alternatives=())
+
+
+def _with_files(trace: Trace) -> Trace:
+    """The same with the files of all lines that sentences name."""
+    if len(trace.files) < 2:
+        return trace
+
+    def place(text: str) -> str:
+        return _LINES.sub(lambda found: _in_files(found[0], trace), text)
+
+    error = trace.error
+    return replace(
+        trace,
+        answers=tuple(
+            replace(a, title=place(a.title), text=place(a.text), cure=place(a.cure))
+            for a in trace.answers
+        ),
+        tensors=tuple(
+            replace(r, why_none=replace(r.why_none, text=place(r.why_none.text)))
+            if r.why_none is not None
+            else r
+            for r in trace.tensors
+        ),
+        error=None if error is None else replace(error, hint=place(error.hint)),
+        notices=tuple(map(place, trace.notices)),
+        passes=tuple(
+            replace(shown, steps=tuple(replace(s, words=place(s.words)) for s in shown.steps))
+            for shown in trace.passes
+        ),
+    )
+
+
+def _in_files(words: str, trace: Trace) -> str:
+    """ "line 412" as the reader finds it."""
+    numbers = [int(number) for number in re.findall(r"\d+", words)]
+    if len(numbers) == 1:
+        return trace.place(numbers[0])
+    return re.sub(r"\d+", lambda n: trace.place(int(n[0])).removeprefix("line "), words)

@@ -1,0 +1,284 @@
+"""Records code where it stands: names and lines come from the frames that run.
+
+Nothing of the code is rewritten or traced. At each operation the stack is looked at: from which
+statement of which function of the reader's it was called. When the next operation comes from
+another statement, the one before has ended, and the frame tells what its names mean.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from explorer import limits
+from explorer.trace.recording.objects import is_a, items_of, quiet
+from explorer.trace.recording.operations import MODULE_CALL, Operations
+from explorer.trace.recording.own_files import BEFORE, OF_EXPRESSIONS, OwnFiles, Running, Statement
+from explorer.trace.recording.recorder import ProgramRecorder
+from explorer.trace.recording.tensor_registry import LiveTensor
+
+_OPERATION = Operations.__torch_function__.__code__
+_MISSING = object()
+
+
+class _Place:
+    """Where a frame of the reader's code has come: a statement, and in it an instruction, from
+    which `inner` was called, if it is a function."""
+
+    __slots__ = ("at", "frame", "inner", "instruction", "latest", "statement")
+
+    def __init__(self, frame: FrameType) -> None:
+        self.frame = frame
+        self.statement: Statement | None = None
+        self.instruction = -1
+        self.inner: FrameType | None = None
+        self.at: Running | None = None
+        #: The latest result of an operation that the instruction has called.
+        self.latest: LiveTensor | None = None
+
+    def is_again(self, statement: Statement, instruction: int, inner: FrameType | None) -> bool:
+        """Whether the statement has begun anew: another one, or a loop has come back to it. What
+        one call computes, one after the other, comes from the same inner frame."""
+        if statement is not self.statement or instruction < self.instruction:
+            return True
+        is_same = inner is not None and inner is self.inner
+        return instruction == self.instruction and not is_same
+
+
+class FrameRecorder(ProgramRecorder):
+    """A ProgramRecorder that asks frames what a program that was rewritten tells."""
+
+    def __init__(self, files: OwnFiles, base: FrameType | None) -> None:
+        super().__init__()
+        self.files, self.locations = files, files.locations
+        self.most_parameters = limits.MOST_OWN_PARAMETERS
+        #: The frame in which recording began, and the places of those that run, outermost first.
+        self.base = base
+        self._places: list[_Place] = []
+        #: The ids of tensors that no frame has a name for.
+        self._unknown: set[int] = set()
+        #: The ids of the modules that have been asked for.
+        self._met: set[int] = set()
+
+    def line_at(self, file: str, line: int) -> int:
+        return self.files.line_at(file, line)
+
+    # -- the running statement ----------------------------------------------------------------
+
+    def running_line(self) -> int:
+        self.arrive(sys._getframe(2))
+        return self.line
+
+    def arrive(self, frame: FrameType | None) -> None:
+        """What happens now was called from this frame."""
+        found = self._own_frame(frame)
+        if found is None:
+            return
+        own, inner = found
+        places = self._places
+        if not places or places[-1].frame is not own:
+            self._change_frames(own, inner)
+        else:
+            self._advance(places[-1], inner)
+        statement = places[-1].statement
+        if statement is not None:
+            self.line = statement.line
+
+    def _own_frame(self, frame: FrameType | None) -> tuple[FrameType, FrameType | None] | None:
+        """The innermost frame of the reader's from this one on, and the one that it has called."""
+        inner: FrameType | None = None
+        owns = self.files.owns
+        while frame is not None:
+            code = frame.f_code
+            if owns(code) and code.co_name not in OF_EXPRESSIONS:
+                return frame, None if inner is None or inner.f_code is _OPERATION else inner
+            if frame is self.base:
+                break
+            inner, frame = frame, frame.f_back
+        return None
+
+    def _change_frames(self, own: FrameType, inner: FrameType | None) -> None:
+        """Another function runs: those that have ended tell their names, the innermost first."""
+        chain: list[tuple[FrameType, FrameType | None]] = []
+        found: tuple[FrameType, FrameType | None] | None = (own, inner)
+        while found is not None:
+            chain.append(found)
+            at = found[0]
+            found = None if at is self.base else self._own_frame_around(at)
+        chain.reverse()
+        common = 0
+        for place, (frame, _) in zip(self._places, chain, strict=False):
+            if place.frame is not frame:
+                break
+            common += 1
+        for place in reversed(self._places[common:]):
+            self._leave(place)
+        del self._places[common:]
+        for place, (_, called) in zip(self._places, chain, strict=False):
+            self._advance(place, called)
+        for frame, called in chain[common:]:
+            place = _Place(frame)
+            self._places.append(place)
+            self._enter_function(frame)
+            self._advance(place, called)
+
+    def _own_frame_around(self, own: FrameType) -> tuple[FrameType, FrameType | None] | None:
+        found = self._own_frame(own.f_back)
+        if found is None:
+            return None
+        frame, inner = found
+        return frame, inner if inner is not None else own
+
+    def _advance(self, place: _Place, inner: FrameType | None) -> None:
+        """A frame has come to another instruction, or calls something else."""
+        instruction = place.frame.f_lasti
+        if instruction == place.instruction and inner is place.inner and inner is not None:
+            return
+        at = self.files.running(place.frame.f_code, instruction)
+        if at is None:
+            return
+        if place.is_again(at.statement, instruction, inner):
+            self._leave(place)
+            place.statement = at.statement
+            self.line, self.ordinal = at.statement.line, 0
+            self.run_counts[self.line] += 1
+            self.recorded_runs[self.line] += 1
+        else:
+            self._name_latest(place)
+        place.at, place.instruction, place.inner = at, instruction, inner
+
+    def _enter_function(self, frame: FrameType) -> None:
+        """A function of the reader's has been called: its arguments have names now."""
+        scope = self.files.scope(frame.f_code)
+        if not scope:
+            return
+        self.call_counts[scope] += 1
+        self._bind_from(frame, self.files.arguments(frame.f_code))
+
+    def _leave(self, place: _Place) -> None:
+        """The running statement of a frame has ended."""
+        statement, place.statement = place.statement, None
+        if statement is None:
+            return
+        self._name_latest(place)
+        line, self.line = self.line, statement.line
+        self._bind_from(place.frame, statement.binds)
+        self.line = line
+
+    def _bind_from(self, frame: FrameType, names: tuple[tuple[int, str], ...]) -> None:
+        if not names:
+            return
+        held = frame.f_locals
+        for place, name in names:
+            value = held.get(name, _MISSING)
+            if value is _MISSING:
+                value = frame.f_globals.get(name, _MISSING)
+            if value is not _MISSING:
+                self.bind(place, name, value)
+
+    def _name_latest(self, place: _Place) -> None:
+        """The latest result of a call is what the call returned: it gets its text for a name."""
+        live, place.latest = place.latest, None
+        if live is None or place.at is None or live.named or live.name != live.operation:
+            return
+        location = self.locations[place.at.place]
+        if location.text:
+            live.name, live.line = location.text, location.line
+
+    def finish(self) -> None:
+        with quiet():
+            for place in reversed(self._places):
+                self._leave(place)
+            self._places.clear()
+        super().finish()
+
+    # -- what is recorded ---------------------------------------------------------------------
+
+    def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
+        """Record a tensor. As long as there are few, each has a position of its own: all calls of
+        a function are shown, as all blocks of a network."""
+        is_result = type(position[0]) is int
+        if self.number < limits.MOST_TENSORS:
+            position = (position, self.number)
+        live = super().add(position, line, name, tensor)
+        if is_result and self._places:
+            self._places[-1].latest = live
+        return live
+
+    def statement_text(self) -> str:
+        place = self._places[-1] if self._places else None
+        return place.statement.text if place is not None and place.statement is not None else ""
+
+    def meet(self, tensor: torch.Tensor) -> LiveTensor | None:
+        """The record of a tensor that was made before, or where nobody looked: a new one, under the
+        name that the innermost frame has for it."""
+        if id(tensor) in self._unknown or len(self._unknown) >= limits.MOST_NAMES:
+            return None
+        for place in reversed(self._places):
+            for name in _names_in(place.frame, tensor):
+                scope = self.files.scope(place.frame.f_code)
+                shown = self.name_in(scope, name)
+                live = self.add(("met", name), 0, shown, tensor)
+                live.named, live.scope = True, scope
+                return live
+        self._unknown.add(id(tensor))
+        return None
+
+    def module_path(self, module: nn.Module | None) -> str:
+        if module is not None and id(module) not in self._met:
+            self._met.add(id(module))
+            self._meet_module(module)
+        return super().module_path(module)
+
+    def _meet_module(self, running: nn.Module) -> None:
+        """Name the outermost running module as the function that called it does."""
+        if id(running) in self.modules:
+            return
+        frame: FrameType | None = sys._getframe(2)
+        outermost: tuple[nn.Module, FrameType] | None = None
+        while frame is not None and frame is not self.base:
+            if frame.f_code is MODULE_CALL:
+                module = frame.f_locals.get("self")
+                if is_a(module, nn.Module):
+                    outermost = module, frame
+            frame = frame.f_back
+        if outermost is None or id(outermost[0]) in self.modules:
+            return
+        module, at = outermost
+        caller = at.f_back.f_back if at.f_back is not None else None  # around _wrapped_call_impl
+        names = _names_in(caller, module) if caller is not None else iter(())
+        self.name_module(next(names, type(module).__name__), module)
+
+    def name_module(self, name: str, module: nn.Module) -> None:
+        """Give the parts and the parameters of a module their names."""
+        self.bind_parameters(BEFORE, name, module)
+        self.bindings.give(name, module, 0)
+
+    def know(self, names: Mapping[str, Any]) -> None:
+        """Variables that were there before recording began."""
+        for name, value in names.items():
+            self.bind(BEFORE, name, value)
+
+
+def _names_in(frame: FrameType, thing: Any) -> Iterator[str]:
+    """What a frame calls this object: a variable, or an item or attribute of one."""
+    for names in (frame.f_locals, _used_globals(frame)):
+        for name, value in names.items():
+            if value is thing and name != "self":
+                yield name
+        for name, value in names.items():
+            for path, item in items_of(name, value):
+                if item is thing and name != "self":
+                    yield path
+
+
+def _used_globals(frame: FrameType) -> dict[str, Any]:
+    if frame.f_locals is frame.f_globals:
+        return {}
+    held = frame.f_globals
+    return {name: held[name] for name in frame.f_code.co_names if name in held}
