@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -60,6 +60,9 @@ class Recording:
         self._running: _Running | None = None
         self._counter: _Counter | None = None
         self._calls = 0
+        self._open = ExitStack()
+        #: Removes what could not be while an operation ran.
+        self._left: Callable[[], None] | None = None
         if function is not None:
             functools.update_wrapper(self, function)
 
@@ -97,19 +100,40 @@ class Recording:
         self._trace = None
         if running() is not None:  # a program of the app, or another recording
             return self
-        if self._step in (None, 1):
-            self._start(frame)
+        self._listen()
         if self._step is not None:
             self._counter = _Counter(self._step, self._start_here, self._stop)
-            self._counter.begin()
+            self._open.enter_context(self._counter.counting())
+        if self._step in (None, 1):
+            self._start(frame)
         return self
 
     def __exit__(
         self, kind: Any, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._stop(error)
+        self._open.close()
+        if self._left is not None:
+            self._left()
+
+    def _listen(self) -> None:
+        """Hear of the steps of all optimizers, also where a scheduler has wrapped `step`; until the
+        end, for torch goes through its hooks while it calls them."""
+        for register, hook in (
+            (register_optimizer_step_pre_hook, self._before_step),
+            (register_optimizer_step_post_hook, self._after_step),
+        ):
+            self._open.callback(register(hook).remove)
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if self._running is not None:
+            self._running.before_step(optimizer, args, kwargs)
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if self._running is not None:
+            self._running.after_step()
         if self._counter is not None:
-            self._counter.end()
+            self._counter.note(optimizer)
 
     def _start_here(self) -> None:
         frame: FrameType | None = sys._getframe(1)
@@ -123,6 +147,7 @@ class Recording:
 
     def _stop(self, error: BaseException | None = None) -> None:
         if self._running is not None:
+            self._left = self._running.leave
             self._trace, self._running = self._running.stop(error), None
 
     # -- of a function ------------------------------------------------------------------------
@@ -137,13 +162,14 @@ class Recording:
         self._calls += 1
         if self._calls != (self._step or 1) or running() is not None:
             return self._function(*args, **kwargs)
+        self._listen()
         self._running = _Running(sys._getframe(), None, self._stop, self._function.__qualname__)
         try:
             result = self._function(*args, **kwargs)
         except BaseException as error:
-            self._stop(error)
+            self.__exit__(type(error), error, error.__traceback__)
             raise
-        self._stop()
+        self.__exit__(None, None, None)
         return result
 
 
@@ -181,12 +207,11 @@ class _Running:
     ) -> None:
         self._files = files = OwnFiles()
         self._counter, self._stop_all = counter, stop
-        self._frame = frame
         files.base = frame.f_code.co_qualname if base is None else base
         if base is None:
             files.forced = frame.f_code.co_filename
             files.line_at(frame.f_code.co_filename, 1)
-        self._recorder = recorder = _Recorder(files, frame, self._is_full)
+        self._recorder = recorder = _Recorder(files, frame, self._after_backward, stop)
         self._warned: list[warnings.WarningMessage] = []
         self._after: Callable[[], None] | None = None
         self._started = time.monotonic()
@@ -194,17 +219,12 @@ class _Running:
         open_.enter_context(TORCH_LOCK)
         open_.enter_context(patched([*watched_calls(), *saved_hook_patches()]))
         open_.enter_context(_also_warning(self._warned))
-        recorder.know(self._variables())
         open_.enter_context(collected_in(recorder))
-        before = register_optimizer_step_pre_hook(self._before_step)
-        after = register_optimizer_step_post_hook(self._after_step)
-        open_.callback(before.remove)
-        open_.callback(after.remove)
         open_.enter_context(recorder.observing())
 
     def _variables(self) -> dict[str, Any]:
         """What the function in which recording began spells, and means now."""
-        frame, code = self._frame, self._frame.f_code
+        frame, code = self._recorder.base, self._recorder.base.f_code
         if frame.f_code.co_filename.startswith(_EXPLORER):  # of a decorated function
             return {}
         names = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
@@ -212,12 +232,16 @@ class _Running:
         return {
             name: found[name]
             for name in dict.fromkeys(names)
-            if name in found and not name.startswith("__") and not _is_of_recording(found[name])
+            if name in found
+            and not name.startswith("__")
+            and not isinstance(found[name], Recording)
+            and self._recorder.is_met(found[name])
         }
 
-    # -- optimizers: torch calls these hooks, also where a scheduler has wrapped `step` ---------
+    # -- optimizers ---------------------------------------------------------------------------
 
-    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """An optimizer is about to step. What torch computes in it is not recorded, but a closure."""
         recorder = self._recorder
         has_closure = len(args) > 1 or bool(kwargs.get("closure"))
         recorder.arrive(sys._getframe(1))
@@ -228,7 +252,8 @@ class _Running:
         if not has_closure:
             recorder.operations.stop()
 
-    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    def after_step(self) -> None:
+        """It has stepped."""
         self._recorder.operations.start()
         if self._after is not None:
             self._after()
@@ -240,13 +265,19 @@ class _Running:
             )
             self._stop_all()
 
-    def _is_full(self) -> None:
-        self._recorder.notices.add(
-            f"More than {limits.MOST_RECORDED:,} tensors: what came then was not recorded."
-        )
-        self._stop_all()
+    def _after_backward(self) -> None:
+        if self._counter is not None:
+            self._recorder.is_due = self._counter.note_backward(sys._getframe(1))
+        elif self._recorder.number > limits.MOST_RECORDED:
+            self._recorder.notices.add(
+                f"More than {limits.MOST_RECORDED:,} tensors: what came then was not recorded."
+            )
+            self._stop_all()
 
     # -- the end ------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        self._recorder.operations.stop()
 
     def stop(self, error: BaseException | None) -> Trace:
         """The Trace of what has happened since the start."""
@@ -287,12 +318,14 @@ class _Running:
 
 
 class _Recorder(FrameRecorder):
-    """Ends where there is too much, and leaves optimizers to torch's own hooks."""
+    """Tells of backward passes, and leaves optimizers to torch's own hooks."""
 
-    def __init__(self, files: OwnFiles, base: FrameType, end: Callable[[], None]) -> None:
+    def __init__(
+        self, files: OwnFiles, base: FrameType, ran: Callable[[], None], end: Callable[[], None]
+    ) -> None:
         super().__init__(files, base)
-        self._end_all = end
-        del self.handlers["Optimizer.step"]
+        self._ran, self._end = ran, end
+        self.is_due = False
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
@@ -303,9 +336,16 @@ class _Recorder(FrameRecorder):
 
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
         result = super().run_backward(call, engine)
-        if self.number > limits.MOST_RECORDED:
-            self._end_all()
+        self._ran()
         return result
+
+    def running_line(self) -> int:
+        """Also end here, if the iteration has ended with backward and the next begins."""
+        if self.is_due and torch.is_grad_enabled():
+            self._end()
+            return self.line
+        self.arrive(sys._getframe(2))
+        return self.line
 
 
 class _Counter:
@@ -318,33 +358,34 @@ class _Counter:
         self._stepped: set[int] = set()
         self._expected: set[int] = set()
         self._has_optimizer = False
-        self._open = ExitStack()
 
-    def begin(self) -> None:
-        hook = register_optimizer_step_post_hook(lambda optimizer, *_: self._note(optimizer))
-        self._open.callback(hook.remove)
-        self._open.enter_context(
-            patched([Patch(torch.autograd, "_engine_run_backward", self._counted)])
-        )
-
-    def end(self) -> None:
-        self._open.close()
+    def counting(self) -> AbstractContextManager[None]:
+        """Meanwhile the calls of torch's engine are counted, as long as no optimizer is seen."""
+        return patched([Patch(torch.autograd, "_engine_run_backward", self._counted)])
 
     def _counted(self, engine: Callable[..., Any]) -> Callable[..., Any]:
-        """torch's engine: its calls count as long as no optimizer has been seen."""
-
         @functools.wraps(engine)
         def run(*args: Any, **kwargs: Any) -> Any:
             result = engine(*args, **kwargs)
-            if not self._has_optimizer:
-                self._has_optimizer = any(_optimizers_around(sys._getframe(1)))
-                if not self._has_optimizer:
-                    self._finish()
+            if running() is None:
+                self.note_backward(sys._getframe(1))
             return result
 
         return run
 
-    def _note(self, optimizer: Optimizer) -> None:
+    def note_backward(self, frame: FrameType) -> bool:
+        """A backward pass has ended: an iteration, if there is no optimizer. Whether it was the one
+        that is recorded: what updates the parameters follows, up to the next forward."""
+        self._has_optimizer = self._has_optimizer or any(_optimizers_around(frame))
+        if self._has_optimizer:
+            return False
+        self.done += 1
+        if self.done == self._step - 1:
+            self._start()
+        return self.done == self._step
+
+    def note(self, optimizer: Optimizer) -> None:
+        """An optimizer has stepped."""
         if not self._expected:
             self._has_optimizer = True
             self._expected = {id(optimizer), *map(id, _optimizers_around(sys._getframe(1)))}
@@ -357,13 +398,12 @@ class _Counter:
             self._finish()
 
     def _finish(self) -> None:
-        """An iteration has ended."""
+        """An iteration has ended with a step."""
         self.done += 1
         if self.done == self._step - 1:
             self._start()
         elif self.done == self._step:
             self._stop()
-            self._open.close()
 
 
 def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
@@ -377,10 +417,6 @@ def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
                 seen.add(id(value))
                 yield value
         frame = frame.f_back
-
-
-def _is_of_recording(value: Any) -> bool:
-    return isinstance(type(value), type) and type(value).__module__.startswith("explorer.")
 
 
 @contextmanager

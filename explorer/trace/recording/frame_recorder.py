@@ -8,7 +8,7 @@ another statement, the one before has ended, and the frame tells what its names 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -16,7 +16,13 @@ import torch
 from torch import nn
 
 from explorer import limits
-from explorer.trace.recording.objects import is_a, items_of, quiet
+from explorer.trace.recording.objects import (
+    is_a,
+    items_of,
+    join_path,
+    named_parameters,
+    quiet,
+)
 from explorer.trace.recording.operations import MODULE_CALL, Operations
 from explorer.trace.recording.own_files import BEFORE, OF_EXPRESSIONS, OwnFiles, Running, Statement
 from explorer.trace.recording.recorder import ProgramRecorder
@@ -53,11 +59,12 @@ class _Place:
 class FrameRecorder(ProgramRecorder):
     """A ProgramRecorder that asks frames what a program that was rewritten tells."""
 
-    def __init__(self, files: OwnFiles, base: FrameType | None) -> None:
+    def __init__(self, files: OwnFiles, base: FrameType) -> None:
         super().__init__()
         self.files, self.locations = files, files.locations
         self.most_parameters = limits.MOST_OWN_PARAMETERS
-        #: The frame in which recording began, and the places of those that run, outermost first.
+        #: The function in which recording began, in its latest call, and the places of the
+        #: functions that run, outermost first.
         self.base = base
         self._places: list[_Place] = []
         #: The ids of tensors that no frame has a name for.
@@ -95,9 +102,12 @@ class FrameRecorder(ProgramRecorder):
         owns = self.files.owns
         while frame is not None:
             code = frame.f_code
+            is_base = code is self.base.f_code
+            if is_base:
+                self.base = frame
             if owns(code) and code.co_name not in OF_EXPRESSIONS:
                 return frame, None if inner is None or inner.f_code is _OPERATION else inner
-            if frame is self.base:
+            if is_base:
                 break
             inner, frame = frame, frame.f_back
         return None
@@ -109,7 +119,7 @@ class FrameRecorder(ProgramRecorder):
         while found is not None:
             chain.append(found)
             at = found[0]
-            found = None if at is self.base else self._own_frame_around(at)
+            found = None if at.f_code is self.base.f_code else self._own_frame_around(at)
         chain.reverse()
         common = 0
         for place, (frame, _) in zip(self._places, chain, strict=False):
@@ -210,6 +220,9 @@ class FrameRecorder(ProgramRecorder):
             self._places[-1].latest = live
         return live
 
+    def _count_at(self, live: LiveTensor) -> None:
+        """The statement that computed a tensor is known, whoever names it."""
+
     def statement_text(self) -> str:
         place = self._places[-1] if self._places else None
         return place.statement.text if place is not None and place.statement is not None else ""
@@ -241,7 +254,7 @@ class FrameRecorder(ProgramRecorder):
             return
         frame: FrameType | None = sys._getframe(2)
         outermost: tuple[nn.Module, FrameType] | None = None
-        while frame is not None and frame is not self.base:
+        while frame is not None and frame.f_code is not self.base.f_code:
             if frame.f_code is MODULE_CALL:
                 module = frame.f_locals.get("self")
                 if is_a(module, nn.Module):
@@ -259,10 +272,11 @@ class FrameRecorder(ProgramRecorder):
         self.bind_parameters(BEFORE, name, module)
         self.bindings.give(name, module, 0)
 
-    def know(self, names: Mapping[str, Any]) -> None:
-        """Variables that were there before recording began."""
-        for name, value in names.items():
-            self.bind(BEFORE, name, value)
+    def is_met(self, value: Any) -> bool:
+        """Whether the recorded code has used a variable; what is no tensor or module counts."""
+        if is_a(value, torch.Tensor):
+            return self.find(value) is not None
+        return not is_a(value, nn.Module) or id(value) in self.modules
 
 
 def _names_in(frame: FrameType, thing: Any) -> Iterator[str]:
@@ -272,9 +286,10 @@ def _names_in(frame: FrameType, thing: Any) -> Iterator[str]:
             if value is thing and name != "self":
                 yield name
         for name, value in names.items():
-            for path, item in items_of(name, value):
-                if item is thing and name != "self":
-                    yield path
+            parts = items_of(name, value)
+            if is_a(value, nn.Module) and is_a(thing, torch.Tensor):
+                parts = ((join_path(name, path), part) for path, part in named_parameters(value))
+            yield from (path for path, part in parts if part is thing)
 
 
 def _used_globals(frame: FrameType) -> dict[str, Any]:

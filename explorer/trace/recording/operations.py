@@ -92,8 +92,10 @@ class Operations(TorchFunctionMode):
         kwargs = kwargs or {}
         if _is_traced():  # torch.jit.trace would see what is read here
             return func(*args, **kwargs)
-        self._calls += 1
         self.log.line = self.log.running_line()
+        if not self._is_running:  # it has ended inside an operation, where modes cannot be changed
+            return func(*args, **kwargs)
+        self._calls += 1
         cut = self.cut_in_place(args[0]) if func is torch.Tensor.detach_ else None
         try:
             result = func(*args, **kwargs)
