@@ -41,11 +41,12 @@ def inspect(
     *inputs: Any,
     loss: Loss | None = None,
     seed: int | None = None,
+    **kwargs: Any,
 ) -> Report:
-    """Run `model(*inputs)` forward and backward once and report on every layer.
+    """Run `model(*inputs, **kwargs)` forward and backward once and report on every layer.
 
-    `loss` gets the model's output and returns a scalar; without it the loss is the sum of all
-    floating-point outputs. The model runs in the mode it is in (`model.train()`, `model.eval()`),
+    `loss` gets the model's output and returns a scalar; without it the loss is the output's own
+    (`output.loss`, as in transformers), or else the sum of all floating-point outputs. The model runs in the mode it is in (`model.train()`, `model.eval()`),
     with random numbers from `seed` or else torch's present state, and is left exactly as it was,
     as are the inputs (copies are passed).
 
@@ -63,7 +64,7 @@ def inspect(
     value: float | None = None
     graph: tuple[tuple[Operation, ...], tuple[tuple[int, int], ...]] | None = None
     error: LayerError | None = None
-    with one_pass(model, inputs, loss, seed) as run:
+    with one_pass(model, inputs, loss, seed, named=kwargs) as run:
         recorder = LayerRecorder(run)
         try:
             total = run.forward()
@@ -98,12 +99,13 @@ def inspect(
         total_params=sum(p.numel for p in parameters),
         trainable_params=sum(p.numel for p in parameters if p.trainable),
         total_macs=sum(row.macs or 0 for row in layers),
-        memory=_memory(model, recorder.calls, run.inputs),
+        memory=_memory(model, recorder.calls, (run.inputs, run.named)),
         loss=value,
         structure=structure,
         gradients={name: _array(g) for name, g in gradients.items() if not g.is_meta},
         input_gradients=tuple(
-            None if t.grad is None or t.is_meta else _array(t.grad) for t in tensors_in(run.inputs)
+            None if t.grad is None or t.is_meta else _array(t.grad)
+            for t in tensors_in((run.inputs, run.named))
         ),
         error=error,
         notes=tuple(_notes(layers, model)),

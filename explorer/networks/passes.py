@@ -3,7 +3,7 @@ attention maps, memory, normalising layers, the graph of every node."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,13 +19,19 @@ Loss = Callable[[Any], Tensor]
 
 
 class Pass:
-    """A model that is borrowed for one pass on `inputs`, which are copies."""
+    """A model that is borrowed for one pass on `inputs`, and those `named`, which are copies."""
 
     def __init__(
-        self, model: nn.Module, inputs: tuple[Any, ...], loss: Loss | None, loan: Loan
+        self,
+        model: nn.Module,
+        inputs: tuple[Any, ...],
+        loss: Loss | None,
+        loan: Loan,
+        named: Mapping[str, Any],
     ) -> None:
         self.model, self.loan, self._loss = model, loan, loss
         self.inputs = tuple(copy_tensors(value) for value in inputs)
+        self.named: dict[str, Any] = {name: copy_tensors(value) for name, value in named.items()}
 
     def on_calls(
         self,
@@ -52,7 +58,7 @@ class Pass:
     def output(self) -> Any:
         """What the model returns. What it writes to its parameters is undone in the end."""
         with self.loan.operations:
-            return self.model(*self.inputs)
+            return self.model(*self.inputs, **self.named)
 
     def loss_of(self, output: Any) -> Tensor:
         """What the loss makes of an output; see `scalar_loss`."""
@@ -75,10 +81,11 @@ def one_pass(
     loss: Loss | None = None,
     seed: int | None = None,
     grad: bool = True,
+    named: Mapping[str, Any] | None = None,
 ) -> Iterator[Pass]:
     """Borrow the model for a pass; random numbers as for `borrow_seeded`."""
     with borrow_seeded(model, seed) as loan, torch.set_grad_enabled(grad):
-        yield Pass(model, inputs, loss, loan)
+        yield Pass(model, inputs, loss, loan, named or {})
 
 
 def copy_tensors(value: Any) -> Any:
@@ -104,12 +111,16 @@ def tensors_in(value: Any, depth: int = 0) -> list[Tensor]:
 
 
 def scalar_loss(output: Any, loss: Loss | None) -> Tensor:
-    """What `loss` makes of the output, or the sum of all its floating-point elements."""
+    """What `loss` makes of the output; without it the `loss` that the output has, as those of
+    transformers do, or else the sum of all its floating-point elements."""
     if loss is not None:
         total = loss(output)
         if not isinstance(total, Tensor) or total.numel() != 1:
             raise ValueError("the loss is not a single number; reduce it with .mean() or .sum()")
         return total
+    own = getattr(output, "loss", None)
+    if isinstance(own, Tensor) and own.numel() == 1:
+        return own
     sums = [t.sum() for t in tensors_in(output) if t.is_floating_point()]
     if not sums:
         raise ValueError("the output holds no floating-point tensor: pass a loss")
