@@ -28,7 +28,7 @@ from explorer.trace.records import (
 from explorer.trace.text import array_lines, shape_text
 from explorer.training.views import GraphView
 from explorer.view import graphviz, node_words
-from explorer.view.edge_factors import EdgeFactor, ProgramNames, edge_factors, listed
+from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, program_names
 from explorer.view.fold import NO_FOLDS, Folds, fold, folds_of
 from explorer.view.graph import Links, describe
 
@@ -86,7 +86,7 @@ def make_graph(
     hooked = hooked_tensors(trace, shown)
     labels = {number: hooks.label for number, hooks in hooked.items()}
     steps = {step.node: step for step in shown.steps}
-    program = ProgramNames(shown)
+    program = program_names(shown)
     heads = {
         node.id: node_words.head(
             node,

@@ -16,6 +16,7 @@ from explorer.trace.rules.plain import PRIVATE, plain, raised
 from explorer.trace.rules.rule import ALIASES, summed_words
 from explorer.trace.rules.table import RULES
 from explorer.trace.text import number, shape_text
+from explorer.view.kept import kept_with_pass
 from explorer.view.node_words import written
 
 #: Most characters of a factor in letters, and of a tensor's entries.
@@ -48,7 +49,7 @@ def edge_factors(
     """The factors on each edge, by the ids of its source and target; where an operation uses one
     input twice, as in x * x, there are two. `only` those of one step, if it is given. There is none
     where the gradient that was passed on is another, which a hook has changed."""
-    program = ProgramNames(shown)
+    program = program_names(shown)
     found: dict[tuple[str, str], list[EdgeFactor]] = defaultdict(list)
     for step in shown.steps if only is None else (only,):
         names = program.of(step)
@@ -128,6 +129,9 @@ class ProgramNames:
             names[missing[0]] = self.name(frozen[0])
         names["y"] = self.name(self.nodes.get(step.node))
         return {letter: name for letter, name in names.items() if name}
+
+
+program_names = kept_with_pass(ProgramNames)
 
 
 def name_of(label: str) -> str:

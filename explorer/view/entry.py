@@ -20,7 +20,7 @@ from explorer.trace import BackwardPass, BackwardStep
 from explorer.trace.rules.factors import factors, jacobian_row
 from explorer.trace.rules.rule import NotStated
 from explorer.trace.text import number
-from explorer.view.edge_factors import ProgramNames
+from explorer.view.edge_factors import program_names
 
 #: Most terms of the sum that are written out.
 _TERMS = 8
@@ -47,7 +47,7 @@ def matrix_inputs(step: BackwardStep, shown: BackwardPass) -> list[MatrixInput]:
     grad = step.grads_in[0] if len(step.grads_in) == 1 else None
     if not isinstance(grad, np.ndarray) or not 0 < grad.size <= limits.ENTRIES or step.own:
         return []
-    program = ProgramNames(shown)
+    program = program_names(shown)
     given = factors(step.name, step.grads_in, step.grads_out, step.saved)
     found = []
     for slot, (factor, flow) in enumerate(zip(given, step.grads_out, strict=True)):

@@ -7,6 +7,7 @@ nodes are outlined.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from explorer.trace.colours import GRADIENT, HOOK, RGB, SELECTED
 from explorer.trace.text import digest
 from explorer.view.component import load_component
 from explorer.view.glossary import Html, html, term_link
+from explorer.view.kept import kept_with_pass
 
 #: Each kind of node as the legend calls it.
 _LEGEND: dict[str, str] = {
@@ -112,14 +114,28 @@ Draggable = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def inputs_of(name: str, shown: BackwardPass) -> list[Node]:
     """The nodes of a pass with an edge to the node of this id; an AccumulateGrad has its leaf."""
-    sources = {edge.source for edge in shown.edges if edge.target == name}
-    return [node for node in shown.nodes if node.id in sources]
+    return _neighbours(shown)[0].get(name, [])
 
 
 def users_of(name: str, shown: BackwardPass) -> list[Node]:
     """The nodes of a pass to which the node of this id has an edge."""
-    targets = {edge.target for edge in shown.edges if edge.source == name}
-    return [node for node in shown.nodes if node.id in targets]
+    return _neighbours(shown)[1].get(name, [])
+
+
+@kept_with_pass
+def _neighbours(shown: BackwardPass) -> tuple[dict[str, list[Node]], dict[str, list[Node]]]:
+    """The inputs and the users of each node, in the order of the nodes of the pass."""
+    ways = {(edge.source, edge.target) for edge in shown.edges}
+    places = {node.id: place for place, node in enumerate(shown.nodes)}
+    inputs: dict[str, list[Node]] = defaultdict(list)
+    users: dict[str, list[Node]] = defaultdict(list)
+    for source, _, target in sorted((places.get(a, -1), a, b) for a, b in ways):
+        if source >= 0:
+            inputs[target].append(shown.nodes[source])
+    for target, _, source in sorted((places.get(b, -1), b, a) for a, b in ways):
+        if target >= 0:
+            users[source].append(shown.nodes[target])
+    return inputs, users
 
 
 NO_MARKS = Marks()

@@ -16,7 +16,8 @@ from explorer.trace.rules.statement import Names, literal, state, stored
 from explorer.trace.rules.statement import letters as letters_of
 from explorer.trace.rules.table import RULES, applied
 from explorer.trace.text import join_names
-from explorer.view.edge_factors import ProgramNames, name_of
+from explorer.view.edge_factors import ProgramNames, name_of, program_names
+from explorer.view.kept import kept_with_pass
 
 _PARTIAL = re.compile(r"\\frac\{\\partial L\}\{\\partial (\w+'?)\}")
 #: Letters of large arrays, which stand above their shapes.
@@ -43,7 +44,7 @@ def named_rule(step: BackwardStep, shown: BackwardPass) -> Rule:
     """The rule of a step of the pass. Empty where none is known."""
     if not step.formula:
         return Rule("", "")
-    program = ProgramNames(shown)
+    program = program_names(shown)
     taken = {node.label for node in shown.nodes}
     letters_left = chain(_FREE, (f"u_{n}" for n in count(1)))
     free = (letter for letter in letters_left if letter not in taken)
@@ -127,10 +128,16 @@ def _renamed(numbers: str, names: Names) -> str:
 
 def _parts(step: BackwardStep, shown: BackwardPass) -> frozenset[str]:
     """The letters of the inputs to which several gradients are sent, and added."""
-    sent = Counter((flow.to, flow.slot) for each in shown.steps for flow in each.grads_out)
+    sent = _sent(shown)
     return frozenset(
         part.letter for _, part, flow in _inputs(step) if flow.to and sent[flow.to, flow.slot] > 1
     )
+
+
+@kept_with_pass
+def _sent(shown: BackwardPass) -> Counter[tuple[str | None, int]]:
+    """How many gradients are sent to each input of each node."""
+    return Counter((flow.to, flow.slot) for step in shown.steps for flow in step.grads_out)
 
 
 def _root(shown: BackwardPass, program: ProgramNames, letter: str) -> tuple[str, str]:
@@ -153,6 +160,7 @@ def _root(shown: BackwardPass, program: ProgramNames, letter: str) -> tuple[str,
     )
 
 
+@kept_with_pass
 def _is_changed(shown: BackwardPass) -> bool:
     """Whether a node took in something else than was sent to it, as hooks make it."""
     sent: dict[tuple[str, int], list[np.ndarray]] = defaultdict(list)

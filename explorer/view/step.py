@@ -12,10 +12,11 @@ from explorer.trace import Array, BackwardPass, BackwardStep, Node, Plain
 from explorer.trace.rules import UNKNOWN
 from explorer.training.formatting import pluralize
 from explorer.view import values
+from explorer.view.edge_factors import program_names
 from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.view.graph import inputs_of, users_of
 from explorer.view.node_words import operation
-from explorer.view.walk import Selection, flows_into, sums_at
+from explorer.view.walk import Selection, flows_into, steps_of_nodes, sums_at
 
 #: Characters of a value next to the formula.
 _WIDTH = 32
@@ -145,7 +146,7 @@ def _left_out(shown: BackwardPass) -> str:
 
 
 def _node(step: BackwardStep, shown: BackwardPass) -> Node:
-    return next((n for n in shown.nodes if n.id == step.node), Node("unknown", "", step.name))
+    return program_names(shown).nodes.get(step.node, Node("unknown", "", step.name))
 
 
 def _function(node: Node, word: str) -> Html:
@@ -163,7 +164,7 @@ def title(node: Node, shown: BackwardPass) -> str:
 
 def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
     """The gradients in, and where each came from; several paths into one input are added."""
-    nodes = {node.id: node for node in shown.nodes}
+    nodes = program_names(shown).nodes
     parts = []
     for slot, grad in enumerate(step.grads_in):
         flows = flows_into(step.node, slot, shown)
@@ -186,7 +187,7 @@ def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
 
 def gradients_out(step: BackwardStep, shown: BackwardPass) -> str:
     """The gradients out and where they go, and what the node had saved."""
-    nodes = {node.id: node for node in shown.nodes}
+    nodes = program_names(shown).nodes
     parts = [
         _labelled(f"Gradient passed to {title(nodes[flow.to], shown)}", flow.grad)
         for flow in step.grads_out
@@ -217,7 +218,8 @@ def role(node: Node, shown: BackwardPass) -> str:
         return f"Adds the incoming gradient to {leaf or 'a leaf'}.grad."
     if node.kind != "function":
         return _DATA_ROLES.get(node.kind, "")
-    step = next((s for s in shown.steps if s.node == node.id), None)
+    place = steps_of_nodes(shown).get(node.id)
+    step = None if place is None or shown.steps[place].node != node.id else shown.steps[place]
     sentences = (_backward_role(node), _without_gradient(node, step, shown), _origin(node, shown))
     return " ".join(filter(None, sentences))
 

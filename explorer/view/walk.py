@@ -14,8 +14,15 @@ import numpy as np
 from explorer import limits
 from explorer.trace import Array, BackwardPass, BackwardStep, Node, Summary, TensorRecord
 from explorer.trace.text import number, shape_text
-from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, numbers_text
-from explorer.view.graph import Marks, Move, Sum, inputs_of
+from explorer.view.edge_factors import (
+    EdgeFactor,
+    edge_factors,
+    listed,
+    numbers_text,
+    program_names,
+)
+from explorer.view.graph import Marks, Move, Sum, inputs_of, users_of
+from explorer.view.kept import kept_with_pass
 
 #: Most characters of an array on an edge, and of one term of a sum.
 _WIDTH, _TERM = 22, 9
@@ -95,6 +102,7 @@ def awaited(
     return found
 
 
+@kept_with_pass
 def arrival_steps(shown: BackwardPass) -> dict[str, int]:
     """By node, the step (its place in `steps`) that completes its gradient: the last that sends it
     a part; for a leaf that of its AccumulateGrad. Nodes where backward starts are not listed."""
@@ -121,12 +129,38 @@ def arrival_steps(shown: BackwardPass) -> dict[str, int]:
 
 def flows_into(name: str, slot: int, shown: BackwardPass) -> list[tuple[str, Array | None]]:
     """The gradients sent to one input of a node, each with the node that sends it."""
-    return [
-        (step.node, flow.grad)
-        for step in shown.steps
-        for flow in step.grads_out
-        if (flow.to, flow.slot) == (name, slot)
-    ]
+    return [(shown.steps[i].node, grad) for i, grad in _sent(shown).get(name, {}).get(slot, [])]
+
+
+#: By node and by its input: the gradients sent there, each with the step that sends it.
+_Sent = Mapping[str, Mapping[int, Sequence[tuple[int, Array | None]]]]
+
+
+@kept_with_pass
+def _sent(shown: BackwardPass) -> _Sent:
+    sent: dict[str, dict[int, list[tuple[int, Array | None]]]] = {}
+    for i, step in enumerate(shown.steps):
+        for flow in step.grads_out:
+            if flow.to is not None:
+                sent.setdefault(flow.to, {}).setdefault(flow.slot, []).append((i, flow.grad))
+    return sent
+
+
+@kept_with_pass
+def steps_of_nodes(shown: BackwardPass) -> dict[str, int]:
+    """By node, its step: its own, that of the function which made the same tensor, or that of the
+    node it leads to (a leaf's AccumulateGrad, a saved value's operation)."""
+    places = {step.node: i for i, step in enumerate(shown.steps)}
+    made: dict[int, list[Node]] = defaultdict(list)
+    for node in shown.nodes:
+        if node.tensor is not None:
+            made[node.tensor].append(node)
+    found = {}
+    for node in shown.nodes:
+        same = [] if node.tensor is None else made[node.tensor]
+        after = sorted(users_of(node.id, shown), key=lambda user: user.kind != "accumulate")
+        found[node.id] = next((places[n.id] for n in (node, *same, *after) if n.id in places), None)
+    return {name: place for name, place in found.items() if place is not None}
 
 
 def sums_at(step: BackwardStep, shown: BackwardPass) -> list[str]:
@@ -186,23 +220,48 @@ def _sums(
     now: int, shown: BackwardPass, drawn: Collection[str], where: Mapping[str, str]
 ) -> list[Sum]:
     """What stands at the nodes that have received a gradient and have not run before this step."""
-    steps = {step.node: (i, step) for i, step in enumerate(shown.steps)}
-    kinds = {node.id: node.kind for node in shown.nodes}
-    ways: dict[str, dict[int, list[tuple[int, Array]]]] = defaultdict(lambda: defaultdict(list))
-    for i, step in enumerate(shown.steps):
-        for flow in step.grads_out:
-            if flow.to is not None and flow.grad is not None:
-                ways[flow.to][flow.slot].append((i, flow.grad))
+    kinds = program_names(shown).nodes
     found = []
-    for name, slots in ways.items():
-        place, step_of = steps.get(name, (len(shown.steps), None))
-        started = any(i <= now for parts in slots.values() for i, _ in parts)
-        done = place < now or (place == now and kinds.get(name) == "accumulate")
-        if started and not done and (name in drawn or kinds.get(where.get(name, "")) == "leaf"):
-            totals = step_of.grads_in if step_of else ()
-            found.append(_sum(where.get(name, name), now, slots, totals))
-    if kinds.get(shown.steps[now].node) == "accumulate":
+    for one in _waiting(shown):
+        place = where.get(one.name, one.name)
+        if one.since <= now <= one.until and (one.name in drawn or _is(kinds.get(place), "leaf")):
+            found.append(_sum(place, now, one.slots, one.totals))
+    if _is(kinds.get(shown.steps[now].node), "accumulate"):
         found += _accumulated(shown.steps[now], shown)
+    return found
+
+
+def _is(node: Node | None, kind: str) -> bool:
+    return node is not None and node.kind == kind
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A node at which gradients stand from the step `since` to the step `until`: by its inputs, what
+    is sent there, each with its step; and the `totals` that it takes in."""
+
+    name: str
+    since: int
+    until: int
+    slots: Mapping[int, Sequence[tuple[int, Array]]]
+    totals: Sequence[Array | None]
+
+
+@kept_with_pass
+def _waiting(shown: BackwardPass) -> list[_Waiting]:
+    places = {step.node: i for i, step in enumerate(shown.steps)}
+    nodes = program_names(shown).nodes
+    found = []
+    for name, sent in _sent(shown).items():
+        known = {slot: [(i, g) for i, g in parts if g is not None] for slot, parts in sent.items()}
+        slots = {slot: parts for slot, parts in known.items() if parts}
+        if not slots:
+            continue
+        since = min(i for parts in slots.values() for i, _ in parts)
+        place = places.get(name)
+        until = len(shown.steps) if place is None else place - _is(nodes.get(name), "accumulate")
+        totals = () if place is None else shown.steps[place].grads_in
+        found.append(_Waiting(name, since, until, slots, totals))
     return found
 
 

@@ -10,9 +10,9 @@ import streamlit as st
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.trace.text import digest
 from explorer.ui.expression.program import ProgramRun
-from explorer.view.graph import inputs_of, users_of
+from explorer.view.graph import inputs_of
 from explorer.view.tensors import shown_tensors
-from explorer.view.walk import Selection
+from explorer.view.walk import Selection, steps_of_nodes
 
 #: The query parameter of the pick.
 PARAMETER = "at"
@@ -100,15 +100,7 @@ class Picker:
         return Selection(node, record, self._step(node) if node else None)
 
     def _step(self, node: Node) -> int | None:
-        """The step of a node: its own, that of the function which made the same tensor, or that
-        of the node it leads to (a leaf's AccumulateGrad, a saved value's operation)."""
-        if self._shown is None:
-            return None
-        places = {step.node: i for i, step in enumerate(self._shown.steps)}
-        made = [n for n in self._shown.nodes if n.tensor is not None]
-        same = [n for n in made if n.tensor == node.tensor]
-        after = sorted(users_of(node.id, self._shown), key=lambda n: n.kind != "accumulate")
-        return next((places[n.id] for n in (node, *same, *after) if n.id in places), None)
+        return steps_of_nodes(self._shown).get(node.id) if self._shown else None
 
     def _record(self, number: int | None) -> TensorRecord | None:
         return next((t for t in shown_tensors(self._trace) if t.id == number), None)
