@@ -165,15 +165,19 @@ MAX_NODES = 300
 FACTORS_ON_AN_EDGE, FACTOR_ENTRIES = 3, 6
 #: Nodes of a graph that is also laid out with its factors: larger ones fit no frame.
 FACTORS_NODES = 60
-#: Steps of a pass that its HTML file can be walked through.
-DOCUMENT_STEPS = 400
+#: Of an HTML file: steps of a pass that it can be walked through, rows of its table, and the bytes
+#: from which on more blocks are put in where it has to be small.
+DOCUMENT_STEPS, DOCUMENT_ROWS, DOCUMENT_ROOM = 2000, 2000, 2000
 #: Elements of a gradient one of whose entries can be followed, each of which the rule is worked out
 #: for; and entries that are offered.
 ENTRIES = 256
 #: Nodes and blocks that a folded graph opens with: so many can be read in its frame.
 READABLE_NODES = 24
-#: Blocks of which each is laid out open beforehand.
-MOST_LAYOUTS = 100
+#: Bytes of a document in a notebook's cell, with the still picture of its graph, and of that.
+CELL_BYTES, CELL_PICTURE = 200_000, 30_000
+#: Layouts of a folded graph that are made beforehand, each with another block open, of all passes
+#: together: 200 of 50 nodes take 6 seconds and 0.8 MB.
+MOST_LAYOUTS = 260
 #: Names that a folded graph is searched by.
 MOST_FOUND = 1000
 #: Inputs of an operation whose rules are written out: torch.cat may have thousands.
@@ -429,8 +433,6 @@ ERROR_ALSO = 11
 #: Lines of a change that are compared one by one and that are shown, characters of one, and lines
 #: that the editor marks: the program may be a stranger's.
 CHANGE_COMPARED, CHANGE_LINES, CHANGE_CHARACTERS, CHANGE_MARKS = 400, 8, 160, 200
-#: Of a Trace in a notebook: rows, printed characters, lines of a change.
-REPORT_ROWS, REPORT_PRINTED, REPORT_CHANGE_LINES = 50, 4000, 12
 #: Printed characters on the page, and of one part between two figures.
 PRINTED, PRINTED_PART = 8000, 600
 #: Seconds to write a figure anew, and bytes of figures that are kept for all readers.

@@ -6,6 +6,7 @@ Everything here can be printed, compared, cached and converted to JSON (see `cod
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -426,6 +427,12 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it, as the last line of a cell."""
-        from explorer.view.report import to_html  # it draws what is recorded here
+        from explorer.view.document.program import cell  # it draws what is recorded here
 
-        return to_html(self)
+        return cell(self)
+
+    def save(self, path: str | Path, *, title: str = "") -> None:
+        """Write all of it as one HTML file, which any browser shows, without a server."""
+        from explorer.view.document import document
+
+        Path(path).write_text(document(self, title=title), "utf-8")

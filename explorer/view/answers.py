@@ -25,10 +25,10 @@ _SENTENCES = 2
 _TRIED = "x" * 40
 
 
-def error_html(error: ProgramError, *, change: str = "") -> str:
+def error_html(error: ProgramError, *, change: str = "", place: str = "") -> str:
     """The error box; every part but the markup is escaped. `change` is the markup of its fix, once
-    that has been tried."""
-    where = f"Line {error.line}: " if error.line else ""
+    that has been tried, `place` says where it is if that is not a line of the program."""
+    where = f"{escape(place) or f'Line {error.line}'}: " if error.line else ""
     parts = [f"<div><b>{where}</b>{escape(error.message)}</div>"]
     if error.text.strip():
         parts.append(f"<pre>{escape(_pointed(error))}</pre>")

@@ -27,7 +27,7 @@ from explorer.trace.records import (
 )
 from explorer.trace.text import array_lines, shape_text
 from explorer.training.views import GraphView
-from explorer.view import graphviz, node_words
+from explorer.view import node_words
 from explorer.view.edge_factors import EdgeFactor, edge_factors, listed, program_names
 from explorer.view.fold import NO_FOLDS, Folds, fold, folds_of
 from explorer.view.graph import Links, describe
@@ -69,76 +69,87 @@ def make_graph(
     or that of a training script, is folded; the blocks `unfolded` are open, or as many as can be
     read at once. Nodes have the reader's words, or with `torch_names` PyTorch's. The factors on the
     edges `asked` are not told."""
-    hide = () if saved else ("saved",)
-    where = leaf_boxes(shown)
-    nodes, edges = _without(shown, where, hide)
-    records = records_after(trace, shown)
-    folds = NO_FOLDS
-    if len(nodes) > limits.MAX_NODES or opens_on_modules(trace, shown):
-        folds = folds_of(nodes, edges, records, trace.source)
-    unfolded = folds.opening() if unfolded is None else unfolded & folds.blocks.keys()
-    unfolded = folds.drawable(unfolded)
-    nodes, edges = fold(nodes, edges, folds, unfolded)
-    for node in shown.nodes:
-        place = folds.place(where.get(node.id, node.id), unfolded)
-        if place != node.id:
-            where[node.id] = place
-    hooked = hooked_tensors(trace, shown)
-    labels = {number: hooks.label for number, hooks in hooked.items()}
-    steps = {step.node: step for step in shown.steps}
-    program = program_names(shown)
-    heads = {
-        node.id: node_words.head(
-            node,
-            step := steps.get(node.id),
-            program.of(step).get("a", "") if step is not None else "",
-            named=_is_named(node, records),
-            torch_names=torch_names,
+    return PassGraph(trace, shown, saved=saved, torch_names=torch_names, asked=asked).draw(unfolded)
+
+
+class PassGraph:
+    """The graph of a pass as `make_graph` makes it, of which several foldings can be drawn."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        shown: BackwardPass,
+        *,
+        saved: bool = False,
+        torch_names: bool = False,
+        asked: Collection[str] = (),
+    ) -> None:
+        self.shown, self._torch_names, self._asked = shown, torch_names, asked
+        self.boxes = leaf_boxes(shown)
+        self._nodes, self._edges = _without(shown, self.boxes, () if saved else ("saved",))
+        self._records = records_after(trace, shown)
+        self.folds = NO_FOLDS
+        if len(self._nodes) > limits.MAX_NODES or opens_on_modules(trace, shown):
+            self.folds = folds_of(self._nodes, self._edges, self._records, trace.source)
+        self._hooked = hooked_tensors(trace, shown)
+        self._steps = {step.node: step for step in shown.steps}
+
+    def draw(self, unfolded: frozenset[str] | None = None) -> DrawnPass:
+        """With these blocks open, or as many as can be read at once."""
+        shown, folds, hooked = self.shown, self.folds, self._hooked
+        unfolded = folds.opening() if unfolded is None else unfolded & folds.blocks.keys()
+        unfolded = folds.drawable(unfolded)
+        nodes, edges = fold(self._nodes, self._edges, folds, unfolded)
+        where = dict(self.boxes)
+        for node in shown.nodes:
+            place = folds.place(where.get(node.id, node.id), unfolded)
+            if place != node.id:
+                where[node.id] = place
+        blocks = folds.blocks.values()
+        dot = partial(
+            dot_text,
+            nodes,
+            edges,
+            self._records,
+            hooks={number: hooks.label for number, hooks in hooked.items()},
+            heads={node.id: self._head(node) for node in nodes if node.kind != "block"},
+            norms={b.id: f"gradient norm {b.norm:.4g}" for b in blocks if b.norm is not None},
+            frames={b.id: (b.label, b.parts) for b in blocks if folds.is_open(b, unfolded)},
         )
-        for node in nodes
-        if node.kind != "block"
-    }
-    blocks = folds.blocks.values()
-    dot = partial(
-        dot_text,
-        nodes,
-        edges,
-        records,
-        hooks=labels,
-        heads=heads,
-        norms={b.id: f"gradient norm {b.norm:.4g}" for b in blocks if b.norm is not None},
-        frames={b.id: (b.label, b.parts) for b in blocks if folds.is_open(b, unfolded)},
-    )
-    factors = {} if folds.blocks else factors_of(shown, where, asked)
-    places = {node.id: (node.tensor, node.line) for node in nodes}
-    notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
-    return DrawnPass(
-        dot(),
-        dot(factors=factors) if factors else "",
-        tuple(nodes),
-        unfolded,
-        folds,
-        where,
-        Links(places, notes),
-        _names(shown.nodes, folds) if folds.blocks else None,
-    )
+        factors = {} if folds.blocks else factors_of(shown, where, self._asked)
+        places = {node.id: (node.tensor, node.line) for node in nodes}
+        notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
+        return DrawnPass(
+            dot(),
+            dot(factors=factors) if factors else "",
+            tuple(nodes),
+            unfolded,
+            folds,
+            where,
+            Links(places, notes),
+            names_of(shown.nodes, folds) if folds.blocks else None,
+        )
 
+    def _head(self, node: Node) -> tuple[str, str]:
+        step = self._steps.get(node.id)
+        return node_words.head(
+            node,
+            step,
+            program_names(self.shown).of(step).get("a", "") if step is not None else "",
+            named=_is_named(node, self._records),
+            torch_names=self._torch_names,
+        )
 
-def layouts(trace: Trace, shown: BackwardPass, *, saved: bool = False) -> dict[frozenset[str], str]:
-    """The graph of a pass as SVG, laid out beforehand, by the blocks that are open: as it opens,
-    all closed, each block alone (with those around it), outer ones first, and all, where there are
-    not too many nodes. Empty without the `dot` program."""
-    first = make_graph(trace, shown, saved=saved)
-    folds, every = first.folds, frozenset(first.folds.blocks)
-    alone = [frozenset((*block.around, block.id)) for block in folds.blocks.values()]
-    wanted = dict.fromkeys([first.unfolded, frozenset(), *alone[: limits.MOST_LAYOUTS], every])
-    laid_out = {}
-    for unfolded in wanted:
-        if folds.count(unfolded) <= limits.MAX_NODES:
-            svg = graphviz.svg(make_graph(trace, shown, saved=saved, unfolded=unfolded).dot)
-            if svg is not None:
-                laid_out[unfolded] = svg
-    return laid_out
+    def foldings(self) -> list[frozenset[str]]:
+        """What may be open at a time: as it opens, with one more block, outer ones first, with one
+        less, all closed, and all open, where that are not too many nodes."""
+        folds, first = self.folds, self.draw().unfolded
+        more = [folds.opened(name, first) for name in folds.blocks]
+        less = [folds.closed(name, first) for name in first]
+        wanted = dict.fromkeys(
+            [first, *less, frozenset(), *more[: limits.MOST_LAYOUTS], frozenset(folds.blocks)]
+        )
+        return [unfolded for unfolded in wanted if folds.count(unfolded) <= limits.MAX_NODES]
 
 
 def opens_on_modules(trace: Trace, shown: BackwardPass) -> bool:
@@ -213,7 +224,7 @@ def factors_of(
     return {edge: listed(given) for edge, given in found.items()}
 
 
-def _names(nodes: Sequence[Node], folds: Folds) -> dict[str, str]:
+def names_of(nodes: Sequence[Node], folds: Folds) -> dict[str, str]:
     """What a large graph is searched by: its blocks, the nodes with a name of the program's, and
     others."""
     blocks = [b for b in folds.blocks.values() if b.kind not in ("iteration", "part")]

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import queue
 import re
 import secrets
 import selectors
@@ -26,6 +27,7 @@ import threading
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from explorer import limits
@@ -74,8 +76,9 @@ def _find_program(path: str | None) -> str | None:
     return shutil.which("dot", path=path)
 
 
-def render(dot: str, kind: str, *options: str) -> bytes | None:
-    """The graph laid out by `dot` as "svg" or "png"; None if it failed or took too long."""
+def render(dot: str, kind: str, *options: str, process: DotProcess | None = None) -> bytes | None:
+    """The graph laid out by `dot` as "svg" or "png"; None if it failed or took too long. A small
+    one by the `process` that stays, or by that which all share."""
     program = _program()
     if program is None:
         return None
@@ -83,24 +86,48 @@ def render(dot: str, kind: str, *options: str) -> bytes | None:
     env = {k: v for k, v in os.environ.items() if k != "GV_FILE_PATH"} | {"SERVER_NAME": "none"}
     command = [program, "-Kdot", f"-T{kind}", _ROUNDS, *options]
     if kind == "svg" and not options:
-        drawn = _dot_process.svg(command, env, dot, limits.DOT_SMALL_SECONDS)
+        drawn = (process or _dot_process).svg(command, env, dot, limits.DOT_SMALL_SECONDS)
         if drawn is not None:
             return drawn
     try:
-        with start(command, env) as process:
+        with start(command, env) as started:
             try:
-                drawn, _ = process.communicate(dot.encode(), timeout=limits.DOT_SECONDS)
+                drawn, _ = started.communicate(dot.encode(), timeout=limits.DOT_SECONDS)
             finally:
-                process.kill()  # does nothing once it has ended
+                started.kill()  # does nothing once it has ended
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return None if process.returncode else drawn
+    return None if started.returncode else drawn
 
 
-def svg(dot: str) -> str | None:
+def svg(dot: str, process: DotProcess | None = None) -> str | None:
     """The graph as an SVG that holds shapes and text only; None if it cannot be laid out."""
-    drawn = render(dot, "svg")
+    drawn = render(dot, "svg", process=process)
     return None if drawn is None else clean(drawn.decode(errors="replace"))
+
+
+def svgs(dots: Sequence[str]) -> list[str | None]:
+    """Each graph as `svg` makes it, by as many processes as there are processors."""
+    program = _program()
+    if program is None:
+        return [None] * len(dots)
+    places = queue.SimpleQueue[DotProcess]()
+    helpers = [DotProcess() for _ in range(min(os.cpu_count() or 1, len(dots)))]
+    for helper in helpers:
+        places.put(helper)
+
+    def draw(dot: str) -> str | None:
+        helper = places.get()
+        try:
+            return svg(dot, helper)
+        finally:
+            places.put(helper)
+
+    with ThreadPoolExecutor(max(len(helpers), 1)) as threads:
+        drawn = list(threads.map(draw, dots))
+    for helper in helpers:
+        helper.end()
+    return drawn
 
 
 def png(dot: str) -> bytes | None:

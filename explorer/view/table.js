@@ -8,13 +8,23 @@ const drawn = new WeakMap()
 const listening = new WeakMap()
 const CHANGED_MS = 600
 
-function heading(columns) {
+// With a `sort`, {column, down}, each heading has a button that asks for another.
+function heading(columns, sort) {
   const row = element("tr")
   for (const column of columns) {
-    const cell = element("th", column.style, column.term ? "" : column.title)
+    const cell = element("th", column.style, column.term || sort ? "" : column.title)
     cell.scope = "col"
     if (column.term) cell.append(word(column.term, column.title, column.help))
     else if (column.help) cell.title = column.help
+    if (sort) {
+      const way = sort.column !== column.title ? "none" : sort.down ? "descending" : "ascending"
+      const arrow = { none: "↕", ascending: "▲", descending: "▼" }[way]
+      const button = element("button", "sort", column.term ? ` ${arrow}` : `${column.title} ${arrow}`)
+      Object.assign(button, { type: "button", title: `Sort by ${column.title}` })
+      button.dataset.sort = column.title
+      cell.setAttribute("aria-sort", way)
+      cell.append(button)
+    }
     row.append(cell)
   }
   return row
@@ -121,9 +131,9 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const [head, body] = ["thead", "tbody"].map((tag) => parentElement.querySelector(tag))
   const table = parentElement.querySelector("table")
-  const digest = JSON.stringify([data.columns, data.rows])
+  const digest = JSON.stringify([data.columns, data.rows, data.sort])
   if (drawn.get(parentElement) !== digest) {
-    head.replaceChildren(heading(data.columns))
+    head.replaceChildren(heading(data.columns, data.sort))
     body.replaceChildren(...data.rows.map((row) => line(row, data.columns, data.terms)))
     drawn.set(parentElement, digest)
     free(table)
@@ -147,6 +157,10 @@ export default function (component) {
   const choose = (event) => {
     const tr = event.target.closest("button") ? null : event.target.closest("tr")
     if (tr) setTriggerValue("clicked", Number(tr.dataset.id))
+  }
+  head.onclick = (event) => {
+    const column = event.target.closest("[data-sort]")?.dataset.sort
+    if (column) setTriggerValue("sort", column)
   }
   body.onclick = (event) => getSelection().toString() || choose(event) // words were selected to copy
   table.onkeydown = (event) => {

@@ -113,8 +113,9 @@ def tensor_rows(
     hidden: bool = False,
     awaited: Mapping[int, int] = MappingProxyType({}),
     colours: Mapping[str, int] = MappingProxyType({}),
+    most: int = limits.TABLE_ROWS,
 ) -> tuple[Row, ...]:
-    """The first `limits.TABLE_ROWS` rows of the tensor table; gradients as "?" if `hidden`.
+    """The first rows of the tensor table, `most` of them; gradients as "?" if `hidden`.
     `awaited` are the steps that bring gradients which have not arrived, by the tensors' ids,
     `colours` those of leaves, by their names."""
     titles = {column.title for column in tensor_columns(tensors)}
@@ -123,7 +124,7 @@ def tensor_rows(
             _tensor_row(record, hidden, titles, awaited.get(record.id)),
             colour=colours.get(record.name) if record.is_leaf and record.requires_grad else None,
         )
-        for record in tensors[: limits.TABLE_ROWS]
+        for record in tensors[:most]
     )
 
 
@@ -188,12 +189,15 @@ def facts(record: TensorRecord) -> str:
     return f'<div class="ax-step"><b>{escape(record.name)}</b> {line}</div>'
 
 
-def detail(trace: Trace, record: TensorRecord) -> tuple[str, str, str]:
-    """One tensor as three pieces of markup: its value, its gradient, and what happened to it."""
-    value = array_html("Value", record.value)
+def detail(trace: Trace, record: TensorRecord, *, pictures: bool = True) -> tuple[str, str, str]:
+    """One tensor as three pieces of markup: its value, its gradient, and what happened to it.
+    Large arrays also as `pictures`."""
+    value = array_html("Value", record.value, picture=pictures)
     if record.autograd.tangent is not None:  # in forward mode
-        value += array_html(html(term_link("tangent", "Tangent")), record.autograd.tangent)
-    return value, array_html(_gradient_title(record), record.grad), _history(trace, record)
+        tangent = html(term_link("tangent", "Tangent"))
+        value += array_html(tangent, record.autograd.tangent, picture=pictures)
+    grad = array_html(_gradient_title(record), record.grad, picture=pictures)
+    return value, grad, _history(trace, record)
 
 
 def _gradient_title(record: TensorRecord) -> Html:
@@ -215,22 +219,23 @@ def moment(record: TensorRecord) -> str:
     return f"{record.place}{run}, version {record.autograd.version}"
 
 
-def array_html(title: str, array: Array | None) -> str:
-    """A titled array: its numbers; with more than a few also a heat map, and the statistics."""
+def array_html(title: str, array: Array | None, *, picture: bool = True) -> str:
+    """A titled array: its numbers; with more than a few also the statistics and, if a `picture` is
+    asked for, a heat map."""
     parts = [f'<span class="ax-label">{html(title)}</span>']
     if array is None:
         return f'<div class="ax-flow">{parts[0]}<div class="ax-value">None</div></div>'
     size = int(np.prod(array.shape))
-    picture = heatmap.data_url(array) if size > _FEW else None
+    image = heatmap.data_url(array) if picture and size > _FEW else None
     if size > 1:
         parts.append(f'<div class="ax-from">{escape(statistics(array))}</div>')
     if not isinstance(array, Summary):
-        rows = _ROWS_ABOVE if picture else values.ROWS
+        rows = _ROWS_ABOVE if image else values.ROWS
         parts.append(f'<div class="ax-value">{escape(values.text(array, rows=rows))}</div>')
-    if picture:
+    if image:
         what = "its first corner" if isinstance(array, Summary) else "all its numbers"
         parts.append(
-            f'<img class="ax-heat" src="{picture}" alt="Heat map of {what}: blue below zero, '
+            f'<img class="ax-heat" src="{image}" alt="Heat map of {what}: blue below zero, '
             'red above">'
         )
     if isinstance(array, Summary):

@@ -81,6 +81,15 @@ def marks(
     )
 
 
+def raw_marks(index: int, shown: BackwardPass) -> Marks:
+    """What a step sends and what stands at nodes meanwhile, by the ids of the pass, whatever of it
+    is drawn."""
+    every = program_names(shown).nodes
+    return Marks(
+        moving=_moving(shown.steps[index], shown, {}), sums=tuple(_sums(index, shown, every, {}))
+    )
+
+
 def awaited(
     picked: Selection, shown: BackwardPass, records: Sequence[TensorRecord]
 ) -> Mapping[int, int]:
@@ -88,6 +97,12 @@ def awaited(
     the number of the step that brings it."""
     if picked.step is None or not picked.walking:
         return {}
+    arrivals = arrivals_of_tensors(shown, records).items()
+    return {n: shown.steps[place].number for n, place in arrivals if place > picked.step}
+
+
+def arrivals_of_tensors(shown: BackwardPass, records: Sequence[TensorRecord]) -> Mapping[int, int]:
+    """By the ids of tensors with a gradient, the step (its place in `steps`) that brings it."""
     arrival = arrival_steps(shown)
     of_tensor = {n.tensor: arrival[n.id] for n in shown.nodes if n.id in arrival}
     # The graph shows one result of an operation, even where it has several.
@@ -97,8 +112,8 @@ def awaited(
         place = of_tensor.get(record.id)
         if place is None and record.origin.visits == 1:
             place = of_line.get((record.line, record.autograd.grad_fn or ""))
-        if place is not None and place > picked.step and record.grad is not None:
-            found[record.id] = shown.steps[place].number
+        if place is not None and record.grad is not None:
+            found[record.id] = place
     return found
 
 
@@ -237,8 +252,8 @@ def _is(node: Node | None, kind: str) -> bool:
 
 @dataclass(frozen=True)
 class _Waiting:
-    """A node at which gradients stand from the step `since` to the step `until`: by its inputs, what
-    is sent there, each with its step; and the `totals` that it takes in."""
+    """A node at which gradients stand from the step `since` to `until`: by its inputs, what is sent
+    there, each with its step; and the `totals` that it takes in."""
 
     name: str
     since: int

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer import limits
 from explorer.trace import Edge, Node
-from explorer.view import graphviz
-from explorer.view.drawn_pass import layouts, make_graph
+from explorer.view.drawn_pass import make_graph
 from explorer.view.fold import Folds, fold, folds_of
 
 pytestmark = pytest.mark.fast
@@ -205,19 +204,6 @@ def test_a_block_that_cannot_be_drawn_with_the_others_closes_them() -> None:
         unfolded = folds.opened(block, unfolded)
         assert folds.count(unfolded) <= limits.MAX_NODES
         assert {*folds.around(block), block} <= unfolded
-
-
-@pytest.mark.skipif(not graphviz.available(), reason="needs dot")
-def test_layouts_are_made_beforehand() -> None:
-    trace, graph = drawn(PLAIN)
-    made = layouts(trace, trace.passes[0])
-    every = frozenset(graph.folds.blocks)
-    assert {graph.unfolded, frozenset(), every} <= set(made)
-    for block in graph.folds.blocks.values():
-        svg = made[frozenset((*block.around, block.id))]
-        assert svg.startswith("<svg")
-        assert f'id="{block.id}" class="cluster frame"' in svg
-        assert all(f'id="{part}"' in svg for part in block.parts)
 
 
 # -- any graph, any blocks ----------------------------------------------------------------------

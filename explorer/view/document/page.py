@@ -1,0 +1,195 @@
+"""The shell of a document: its head, its packed parts, and the frame around it in a notebook."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from explorer.trace.colours import FAINT, GRADIENT, HOOK, PAPER
+from explorer.view.component import SHARED, Component, read_script
+from explorer.view.glossary import GLOSSARY
+from explorer.view.graph import GRAPH
+from explorer.view.theme import theme_css
+
+_HERE = Path(__file__).parent
+_MARKUP = (_HERE.parent / "markup.css").read_text("utf-8")
+_STYLE = (_HERE / "page.css").read_text("utf-8")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+#: It and base64 are all that stands between script tags, so nothing of the reader's ends one.
+_LOADER = read_script(_HERE / "loader")
+_TERM = re.compile(r'data-term=\\?"([\w-]+)')
+#: What the style sheets say of an SVG of ours, wherever it says so itself.
+_STYLED = re.compile(
+    r' (?:font-family="monospace"|text-anchor="start"|font-size="10.00"|stroke="[^"]*")'
+    r"|<text[^>]*> </text>"
+)
+_FILL = re.compile(r'(<g id="[^"]*" class="node(?! [^"]*heat)[^"]*"><\w+) fill="[^"]*"')
+_CURVES = re.compile(r'd="M([^"C]+)C([^"]+)"')
+#: Not the numbers of the program, which stand between tags.
+_TAG, _DECIMALS = re.compile("<[^>]*>"), re.compile(r"-?\d+\.\d+")
+#: The colours that the classes of words stand for, where there is no style sheet.
+_COLOURS = {"faint": FAINT, "gradient": GRADIENT, "hook": HOOK}
+_WORD = re.compile(f'class="({"|".join(_COLOURS)})"')
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a document is made of: the `body` as HTML, the `data` that is drawn at once, and the
+    texts that are unpacked `later`, by name. `components` are by the names of their functions,
+    `script` is the name of the script that uses them."""
+
+    title: str
+    body: str
+    data: Mapping[str, Any]
+    later: Mapping[str, str]
+    components: Mapping[str, Component]
+    script: str
+
+    def html(self) -> str:
+        """The whole file."""
+        data = json.dumps({**self.data, "terms": self._terms()}, separators=(",", ":"))
+        components = {"drawGraph": GRAPH, **self.components}
+        code = [SHARED, *(_function(*item) for item in components.items())]
+        code += [read_script(_HERE / name) for name in ("page", self.script)]
+        styles = [theme_css(), _MARKUP, *(_scoped(*item) for item in components.items()), _STYLE]
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            f"<title>{escape(self.title)}</title>"
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+            f"<style>{''.join(styles)}</style></head><body><main>{self.body}</main>"
+            f"<dialog id='term'><form method='dialog'><b></b><p></p><button>Close</button></form>"
+            f"</dialog>{_part('code', ''.join(code))}{_part('data', data)}"
+            f"<script>{_LOADER}</script>"
+            f"{''.join(_part(name, text) for name, text in self.later.items())}</body></html>"
+        )
+
+    def _terms(self) -> dict[str, tuple[str, str]]:
+        """The entries of the glossary that can be opened here."""
+        texts = [self.body, json.dumps(self.data), *self.later.values()]
+        keys = {key for text in texts for key in _TERM.findall(text)}
+        keys |= {key for table in self.data.get("tables", ()) for key in table["terms"]}
+        known = {key: GLOSSARY[key] for key in sorted(keys) if key in GLOSSARY}
+        return {key: (term.title, term.text) for key, term in known.items()}
+
+
+def _part(name: str, text: str) -> str:
+    return f'<script type="text/plain" id="{name}">{packed(text)}</script>'
+
+
+def packed(text: str) -> str:
+    """A text as the browser unpacks it: deflated (RFC 1951), in base64."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return base64.b64encode(deflate.compress(text.encode()) + deflate.flush()).decode()
+
+
+def fitting(texts: Sequence[str], size: int) -> int:
+    """How many of these lines, packed together, take no more than `size` characters."""
+    deflate, taken = zlib.compressobj(9, zlib.DEFLATED, -15), 0
+    for count, text in enumerate(texts):
+        taken += len(deflate.compress(f"{text}\n".encode()))
+        rest = len(deflate.copy().flush())
+        if (taken + rest) * 4 / 3 > size:
+            return count
+    return len(texts)
+
+
+def lean(svg: str) -> str:
+    """An SVG of ours in a third of the characters once it is packed: without what the style sheet
+    says, with one decimal, its curves relative to their start, which are equal for equal boxes."""
+    relative = _CURVES.sub(_relative, _FILL.sub(r"\1", _STYLED.sub("", svg)))
+    return _TAG.sub(lambda tag: _DECIMALS.sub(_rounded, tag[0]), relative).replace("\n", " ")
+
+
+def _rounded(match: re.Match[str]) -> str:
+    return _number(float(match[0]))
+
+
+def _relative(match: re.Match[str]) -> str:
+    points = [_point(text) for text in (match[1], *match[2].split())]
+    moves = [
+        f"{_number(x - points[i][0])},{_number(y - points[i][1])}"
+        for i in range(0, len(points) - 1, 3)
+        for x, y in points[i + 1 : i + 4]
+    ]
+    return f'd="M{match[1]}c{" ".join(moves)}"'
+
+
+def _point(text: str) -> tuple[float, float]:
+    x, y = text.split(",")
+    return round(float(x), 1), round(float(y), 1)
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 1) + 0:.1f}".removesuffix(".0")  # never -0
+
+
+def _function(name: str, component: Component) -> str:
+    """The script of a component as a function; its other names are its own."""
+    code = component.js.removeprefix(SHARED).replace("export default function", "return function")
+    return f"const {name} = (() => {{\n{code}\n}})()\n"
+
+
+def _scoped(name: str, component: Component) -> str:
+    """Its style, for its element alone (https://www.w3.org/TR/css-nesting-1/)."""
+    return f".{name} {{ {component.css} }}\n"
+
+
+def mounted(name: str, component: Component, id: str, inside: str = "") -> str:
+    """The element in which a component draws, with something `inside` its first one."""
+    html = component.html.replace('<div class="canvas">', f'<div class="canvas">{inside}', 1)
+    return f'<div class="{name}" id="{id}">{html.strip()}</div>'
+
+
+def section(title: str, *parts: str, id: str = "", open: bool | None = None) -> str:
+    """A part of the page with a heading, or one that can be opened; nothing if it is empty."""
+    inside = "".join(parts)
+    if not inside:
+        return ""
+    name = f' id="{id}"' if id else ""
+    if open is None:
+        return f"<section{name}><h2>{escape(title)}</h2>{inside}</section>"
+    state = " open" if open else ""
+    return f"<details{name}{state}><summary>{escape(title)}</summary>{inside}</details>"
+
+
+def notes(sentences: Iterable[str]) -> str:
+    """Sentences, escaped, below each other."""
+    return "".join(f'<p class="ax-note">{escape(sentence)}</p>' for sentence in sentences)
+
+
+def in_attribute(html: str) -> str:
+    """HTML as the value of an attribute between apostrophes."""
+    return html.replace("&", "&amp;").replace("'", "&#39;")
+
+
+def size_in_frame(html: str) -> int:
+    """Bytes of a document within its frame."""
+    return len(in_attribute(html).encode())
+
+
+def frame(html: str, svg: str, *, height: int = 640, alt: str = "Graph") -> str:
+    """A document in a notebook's cell, where it can reach nothing of the notebook; and the graph as
+    a still picture for viewers that show no frames, such as GitHub's. They remove the style too,
+    which hides the picture where there is a frame."""
+    still = f"<p class='autograd-explorer-still'>{escape(alt)}</p>"
+    if svg:
+        coloured = _WORD.sub(lambda word: f'fill="{_COLOURS[word[1]]}"', svg)
+        data = base64.b64encode(coloured.encode()).decode()
+        still = (
+            f"<img class='autograd-explorer-still' style='background:{PAPER};max-width:100%' "
+            f"alt='{escape(alt)}' src='data:image/svg+xml;base64,{data}'>"
+        )
+    return (
+        f"<iframe class='autograd-explorer' sandbox='allow-scripts allow-downloads' "
+        f"style='width:100%;height:{height}px;border:0' title='{escape(alt)}' "
+        f"srcdoc='{in_attribute(html)}'></iframe>{still}"
+        "<style>.autograd-explorer + .autograd-explorer-still { display: none }</style>"
+    )

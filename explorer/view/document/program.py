@@ -1,0 +1,407 @@
+"""A Trace as a document: every recorded backward pass, its walk, and all that the run has shown."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from explorer import limits
+from explorer.trace import BackwardPass, Trace
+from explorer.trace.explain.order import arrange, can_be_tried
+from explorer.trace.text import as_on_a_terminal, outside_numbers
+from explorer.view import curves, events, graphviz, tensors, walk
+from explorer.view.answers import answer_html, error_html, notices_html
+from explorer.view.document import page
+from explorer.view.drawn_pass import DrawnPass, PassGraph, names_of
+from explorer.view.fix import changed_lines, diff_html
+from explorer.view.graph import GRAPH, describe, legend_html
+from explorer.view.leaves import leaf_colours, node_colours
+from explorer.view.live_numbers import line_ends
+from explorer.view.mathml import math_html
+from explorer.view.plot import PLOTS, plots_data
+from explorer.view.rule_names import named_rule
+from explorer.view.step import progress, rule_html, step_html
+from explorer.view.table import TABLE, table_data
+
+#: Heights of the charts of the loss and of a norm, in CSS pixels.
+_LOSS, _NORM = 200, 142
+#: What a document leaves out, in this order, until it is as small as it has to be.
+_BLOCKS, _DETAILS, _FLOWS, _STEPS, _OTHERS = (
+    "the insides of other blocks",
+    "single tensors in detail",
+    "the gradients in and out of each step",
+    "the walk",
+    "the tensors",
+)
+
+
+def document(trace: Trace, *, title: str = "", budget: int | None = None) -> str:
+    """The trace as one HTML file. With a `budget`, it takes no more than so many bytes in a
+    `frame`: what does not fit is left to `save`."""
+    made = _Document(trace, title)
+    left_out: tuple[str, ...] = ()
+    html = made.html(left_out)
+    if budget is None or page.size_in_frame(html) <= budget:
+        return html
+    for more in (_BLOCKS, _DETAILS, _FLOWS, _STEPS, _OTHERS):
+        left_out = (*left_out, more)
+        html = made.html(left_out)
+        room = budget - page.size_in_frame(html)
+        if room >= 0:
+            return made.html(left_out, room) if room > limits.DOCUMENT_ROOM else html
+    return html
+
+
+def cell(trace: Trace) -> str:
+    """The trace as a notebook shows it."""
+    last = trace.passes[0] if trace.passes else None
+    svg = (graphviz.svg(PassGraph(trace, last).draw().dot) if last else None) or ""
+    svg = svg if len(svg) <= limits.CELL_PICTURE else ""
+    ended = f" {trace.error.message}" if trace.error else ""
+    alt = f"{_title(trace)}.{ended}"
+    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode())
+    return page.frame(document(trace, budget=room), svg, alt=alt)
+
+
+class _Document:
+    """All that a document of a trace can hold, each made when it is asked for."""
+
+    def __init__(self, trace: Trace, title: str) -> None:
+        self.trace = trace
+        self.passes = [_Pass(trace, shown) for shown in trace.passes]
+        self.title = title or _title(trace)
+
+    def html(self, left_out: Sequence[str], room: int = 0) -> str:
+        """Without what is `left_out`; of the blocks as many as take no more than `room`
+        characters."""
+        whole = _BLOCKS not in left_out
+        later = {}
+        for i, one in enumerate(self.passes):
+            flows, steps = (what not in left_out for what in (_FLOWS, _STEPS))
+            drawn = one.more if whole else one.more[: page.fitting(one.more, room)] if not i else []
+            later[f"pass-{i}"] = json.dumps(
+                one.data(len(drawn), flows=flows, steps=steps, is_first=not i)
+            )
+            if drawn:
+                later[f"layouts-{i}"] = "\n".join(drawn)
+        if _DETAILS not in left_out:
+            later["details"] = json.dumps(self._details)
+        rows = _OTHERS not in left_out
+        data = {
+            "passes": [one.title for one in self.passes],
+            "tables": [self._table] if rows else [],
+            "plots": self._plots,
+            "source": self._lines,
+        }
+        components = {"drawTable": TABLE, "drawPlots": PLOTS}
+        return page.Page(
+            self.title, self._body(left_out), data, later, components, "program"
+        ).html()
+
+    # -- the page
+
+    def _body(self, left_out: Sequence[str]) -> str:
+        trace = self.trace
+        return "".join(
+            (
+                f"<h1>{escape(self.title)}</h1>",
+                page.notes(self._left_out(left_out)),
+                self._error(),
+                notices_html(trace) if trace.notices else "",
+                page.section("Answers", *self._answers(), id="answers"),
+                f'<div id="two">{self._graph()}{self._source()}</div>',
+                page.section("Tensors", self._tensors(left_out)),
+                page.section("Curves", self._curves()),
+                page.section("Printed", *_printed(trace)),
+                page.section("Events", self._events(), open=len(trace.events) <= _FEW_EVENTS),
+            )
+        )
+
+    def _left_out(self, left_out: Sequence[str]) -> Iterator[str]:
+        if left_out:
+            yield f"Not in this cell: {', '.join(left_out)}. save() writes a file with all of it."
+
+    def _error(self) -> str:
+        error = self.trace.error
+        if error is None:
+            return ""
+        change = self._change(error.fix)
+        return error_html(error, change=change, place=self._place(error.line))
+
+    def _place(self, line: int | None) -> str:
+        place = self.trace.place(line) if line else ""
+        return place[:1].upper() + place[1:]
+
+    def _answers(self) -> Iterator[str]:
+        """Answers with their changes. What can be tried and was not may be false: of the project's
+        own runs it is counted only."""
+        arranged = arrange(self.trace.answers)
+        own = bool(self.trace.files)
+        waiting = [a for a in arranged if can_be_tried(a) and not a.tried and not own]
+        shown = [answer for answer in arranged if answer not in waiting]
+        for i, answer in enumerate(shown):
+            yield answer_html(answer, self._change(answer.fix), open=not i)
+        if own and any(can_be_tried(a) and not a.tried for a in shown):
+            yield page.notes(["None of the changes was tried: your code is not run a second time."])
+        if waiting:
+            count = f"{len(waiting)} answer{'s' if len(waiting) > 1 else ''}"
+            yield page.notes([f"{count} not tried yet: explorer.prove(trace) tries them."])
+
+    def _change(self, fix: str | None) -> str:
+        if fix is None:
+            return ""
+        lines = changed_lines(self.trace.source, fix)
+        return f'<div class="ax-fix">{diff_html(lines)}</div>'
+
+    def _graph(self) -> str:
+        if not self.passes:
+            sentence = "" if self.trace.error else "backward has not run, so there is no graph."
+            return f'<section id="drawn">{page.notes([sentence] if sentence else [])}</section>'
+        first = self.passes[0]
+        if first.opening is None:
+            picture = page.notes([NO_DOT])
+        else:
+            picture = page.mounted("drawGraph", GRAPH, "graph", first.opening)
+        return (
+            f'<section id="drawn"><div class="row">{self._choice()}{_SEARCH}'
+            f"<span id='legend'>{legend_html(first.drawn.dot)}</span></div>{picture}"
+            f"<div class='row' id='foot'></div>{_WALK}"
+            '<div id="rule" aria-live="polite"></div><div id="flows"></div></section>'
+        )
+
+    def _choice(self) -> str:
+        if len(self.passes) < 2:
+            return f"<b>{escape(self.passes[0].title)}</b>"
+        options = "".join(
+            f"<option value='{i}'>{one.shown.number} of {self.trace.pass_count}: "
+            f"{escape(one.title)}</option>"
+            for i, one in enumerate(self.passes)
+        )
+        left = self.trace.pass_count - len(self.passes)
+        more = f"<span class='ax-note'>{left:,} others are not recorded.</span>" if left else ""
+        return f"<select id='pass' aria-label='Backward pass'>{options}</select>{more}"
+
+    def _source(self) -> str:
+        trace = self.trace
+        files = trace.files or [None]
+        lines, ends = trace.source.split("\n"), line_ends(trace, True)
+        while len(lines) > 1 and not lines[-1].strip():
+            lines.pop()
+        named = Counter(t.line for t in trace.tensors if t.named and not t.origin.scope)
+        ends = {line: end for line, end in ends.items() if named[line] < 2}  # else: of which?
+        parts = []
+        failed = trace.error.line if trace.error else None
+        for file in files:
+            start, count = (file.first - 1, file.length) if file else (0, len(lines))
+            rows = "".join(
+                f"<div class='line{' failed' if start + i + 1 == failed else ''}' "
+                f"data-line='{start + i + 1}'><i>{i + 1}</i><code>{escape(text)}</code>"
+                f"<span>{escape(ends.get(start + i + 1, ''))}</span></div>"
+                for i, text in enumerate(lines[start : start + count])
+            )
+            name = f"<h3>{escape(file.name)}</h3>" if file else ""
+            parts.append(f"{name}<div class='code'>{rows}</div>")
+        return page.section("Program", *parts, id="source") if trace.source.strip() else ""
+
+    def _tensors(self, left_out: Sequence[str]) -> str:
+        if not self.trace.tensors or _OTHERS in left_out:
+            return ""
+        return (
+            '<div class="row"><input type="search" id="filter" placeholder="Filter by name or type"'
+            ' aria-label="Filter the tensors"></div>'
+            f'{page.mounted("drawTable", TABLE, "tensors")}<div id="detail"></div>'
+        )
+
+    def _curves(self) -> str:
+        if not self._plots:
+            return ""
+        about = curves.describe_nonfinite(self.trace.curves)
+        return page.mounted("drawPlots", PLOTS, "plots") + page.notes([about] if about else [])
+
+    def _events(self) -> str:
+        return events.all_html(self.trace) if self.trace.events else ""
+
+    # -- what is drawn
+
+    @cached_property
+    def _table(self) -> dict[str, Any]:
+        trace = self.trace
+        shown = tensors.shown_tensors(trace)
+        rows = tensors.tensor_rows(shown, colours=leaf_colours(trace), most=limits.DOCUMENT_ROWS)
+        return table_data(
+            tensors.tensor_columns(trace.tensors),
+            rows,
+            label="Tensors of the program",
+            total=len(shown),
+            selected=None,
+        )
+
+    @cached_property
+    def _details(self) -> dict[int, str]:
+        """Each tensor in detail."""
+        shown = tensors.shown_tensors(self.trace)[: limits.DOCUMENT_ROWS]
+        return {
+            record.id: f"{tensors.facts(record)}<div class='ax-flows'>"
+            f"{''.join(tensors.detail(self.trace, record, pictures=False))}</div>"
+            for record in shown
+        }
+
+    @cached_property
+    def _plots(self) -> Sequence[Mapping[str, Any]]:
+        trace = self.trace
+        if trace.pass_count < 2:
+            return ()
+        cells = {
+            f"curve-{i}": (
+                curves.to_plot(curve, trace.pass_count, None),
+                _LOSS if curve.kind == "loss" else _NORM,
+            )
+            for i, curve in enumerate(trace.curves)
+        }
+        return plots_data(cells)
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        """The lines that made something, which can be pressed."""
+        made = {record.line for record in self.trace.tensors}
+        made |= {node.line for shown in self.trace.passes for node in shown.nodes}
+        return sorted(line for line in made if line)
+
+
+class _Pass:
+    """One backward pass: its graph in all its foldings, and its walk."""
+
+    def __init__(self, trace: Trace, shown: BackwardPass) -> None:
+        self.trace, self.shown = trace, shown
+        self.title = f"Backward from {shown.root}" + (
+            f", {trace.place(shown.line)}" if shown.line and not shown.ours else ""
+        )
+        self.graph = PassGraph(trace, shown)
+        most = max(1, limits.MOST_LAYOUTS // len(trace.passes))
+        self.foldings = self.graph.foldings()[:most] if graphviz.available() else []
+
+    @cached_property
+    def drawn(self) -> DrawnPass:
+        return self.graph.draw()
+
+    @cached_property
+    def _svgs(self) -> list[str | None]:
+        dots = [self.graph.draw(unfolded).dot for unfolded in self.foldings]
+        factored = [self.drawn.with_factors] if self.drawn.with_factors and dots else []
+        return [svg and page.lean(svg) for svg in graphviz.svgs([*factored, *dots])]
+
+    @cached_property
+    def opening(self) -> str | None:
+        """The graph as it opens."""
+        return self._svgs[bool(self.drawn.with_factors)] if self._svgs else None
+
+    @cached_property
+    def more(self) -> list[str]:
+        """It in all other foldings."""
+        return [svg or "" for svg in self._svgs[bool(self.drawn.with_factors) + 1 :]]
+
+    def data(self, foldings: int, *, flows: bool, steps: bool, is_first: bool) -> dict[str, Any]:
+        """What the browser gets: of its foldings so many, besides the first; with the `steps` of
+        the walk, and their `flows`."""
+        shown, graph, folds = self.shown, self.graph, self.graph.folds
+        names = names_of(shown.nodes, folds) if folds.blocks else None
+        steps_of = walk.steps_of_nodes(shown)
+        hidden = [node for node in shown.nodes if node.kind == "saved"]
+        nodes = {
+            node.id: [node.tensor, node.line, steps_of.get(node.id)]
+            for node in shown.nodes
+            if node not in hidden
+        }
+        return {
+            "title": self.title,
+            "svg": "" if is_first else self.opening,
+            "factored": (self._svgs[0] if self.drawn.with_factors and self._svgs else None) or "",
+            "unfolded": [sorted(blocks) for blocks in self.foldings[: foldings + 1]],
+            "left": len(folds.blocks) and len(self.graph.foldings()) - foldings - 1,
+            "blocks": {
+                block.id: [block.label, block.line, block.around] for block in folds.blocks.values()
+            },
+            "around": {name: around for name, around in folds.nodes.items() if around},
+            "boxes": graph.boxes,
+            "nodes": nodes,
+            "names": names or {n.id: describe(n) for n in self.drawn.nodes[: limits.MAX_NODES]},
+            "notes": dict(self.drawn.links.notes),
+            "colours": dict(node_colours(self.trace, shown.nodes)),
+            "arrival": walk.arrival_steps(shown),
+            "awaited": walk.arrivals_of_tensors(shown, self.trace.tensors),
+            "steps": [*self._steps(flows)] if steps else [],
+            "start": progress(0, shown),
+            "legend": "" if is_first else legend_html(self.drawn.dot),
+        }
+
+    def _steps(self, flows: bool) -> Iterator[dict[str, Any]]:
+        shown = self.shown
+        for i, step in enumerate(shown.steps[: limits.DOCUMENT_STEPS]):
+            rule = named_rule(step, shown)
+            formulas = "".join(map(math_html, filter(None, (rule.formula, rule.numbers))))
+            found = walk.raw_marks(i, shown)
+            yield {
+                "node": step.node,
+                "to": [flow.to for flow in step.grads_out if flow.to is not None],
+                "moving": [list(vars(move).values()) for move in found.moving],
+                "sums": [list(vars(one).values()) for one in found.sums],
+                "rule": f'{rule_html(step, shown, letters=rule.letters)}<div class="rule">'
+                f"{formulas}</div>",
+                "flows": step_html(walk.Selection(step=i), shown) if flows else "",
+                "at": progress(i + 1, shown),
+            }
+
+
+NO_DOT = (
+    "The graph is drawn by the dot program of Graphviz, which was not found: install it "
+    "(graphviz.org/download), and make this file again."
+)
+_FEW_EVENTS = 12
+_SEARCH = (
+    '<input type="search" id="find" list="names" placeholder="Find a node or block"'
+    ' aria-label="Find a node or block"><datalist id="names"></datalist>'
+)
+_WALK = (
+    '<div class="row" id="walk"><button id="before">Previous step</button>'
+    '<button id="after">Next step</button><button id="play">Play</button>'
+    '<input type="range" id="at" min="0" value="0" aria-label="Step of the backward pass">'
+    '<output id="where"></output></div>'
+)
+
+
+def _title(trace: Trace) -> str:
+    if trace.files:
+        return trace.files[0].name
+    return f"Backward from {trace.passes[0].root}" if trace.passes else "A program and its tensors"
+
+
+def _printed(trace: Trace) -> Iterator[str]:
+    """What was printed, and the figures at their places in it."""
+    start = 0
+    for figure in sorted(trace.figures, key=lambda one: (one.position, one.line)):
+        end = min(max(figure.position, start), len(trace.output))
+        yield _pre(trace.output[start:end])
+        start = end
+        png = base64.b64encode(figure.png.tobytes()).decode()
+        yield (
+            f'<figure><img src="data:image/png;base64,{png}" alt="{escape(figure.alt)}" '
+            f'width="{round(figure.width / 1.5)}"></figure>'
+        )
+    yield _pre(trace.output[start:])
+    yield page.notes(f"Warning: {note}" for note in trace.notes)
+
+
+def _pre(text: str) -> str:
+    text = as_on_a_terminal(text).strip("\n")
+    if len(text) > limits.PRINTED:
+        start, end = (
+            outside_numbers(text, at)
+            for at in (limits.PRINTED // 2, len(text) - limits.PRINTED // 2)
+        )
+        text = f"{text[:start]}\n… {end - start:,} characters …\n{text[end:]}"
+    return f'<pre class="ax-printed">{escape(text)}</pre>' if text.strip() else ""
