@@ -12,8 +12,6 @@ from collections import OrderedDict
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from explorer.networks.synthetic_images import CLASSES
@@ -64,6 +62,8 @@ class ShapesNet(nn.Module):
 
 def shapes_net() -> ShapesNet:
     """The trained network, in evaluation mode."""
+    from safetensors.torch import load_file
+
     with torch.device("meta"):  # draws no random numbers for weights that are replaced anyway
         model = ShapesNet()
     model.load_state_dict(load_file(WEIGHTS), assign=True)
@@ -74,6 +74,8 @@ def shapes_net() -> ShapesNet:
 
 def stated_accuracy() -> float:
     """The fraction of test images classified correctly, measured when the weights were trained."""
+    from safetensors import safe_open
+
     with safe_open(WEIGHTS, "pt") as file:
         return float(file.metadata()["test_accuracy"])
 

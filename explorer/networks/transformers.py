@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -111,6 +110,8 @@ def weights_file(name: str) -> Path:
 
 def load_trained(model: nn.Module, name: str) -> nn.Module:
     """The model with its trained weights."""
+    from safetensors.torch import load_file
+
     model.load_state_dict(load_file(weights_file(name)))
     return model
 

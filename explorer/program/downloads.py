@@ -12,7 +12,7 @@ import inspect
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -224,21 +224,24 @@ def _silence() -> Any:
         yield
 
 
-def download_patches() -> list[Patch]:
-    """The patches for a program that uses torchvision, which is loaded here, or `torch.hub`."""
-    from explorer.torchvision_guard import torchvision  # costs a second, so only now
-
-    sets, api = torchvision.datasets, sys.modules["torchvision.models._api"]
+def download_patches() -> Iterator[Patch]:
+    """The patches for a program that uses torchvision or `torch.hub`; loads torchvision, if it is
+    installed."""
+    yield Patch(nn.Module, "load_state_dict", _load_state)
+    yield Patch(torch.hub, "load", _from_hub)
+    yield Patch(torch.hub, "load_state_dict_from_url", _or_random)
+    try:
+        from explorer.torchvision_guard import torchvision  # costs a second, so only now
+    except ModuleNotFoundError:
+        return
+    yield Patch(sys.modules["torchvision.models._api"], "load_state_dict_from_url", _or_random)
+    yield from (Patch(owner, "random_split", _split) for owner in (data, data.dataset))
+    sets = torchvision.datasets
     own = (sets.MNIST, sets.CIFAR10, sets.SVHN, sets.STL10, sets.USPS, sets.DatasetFolder)
-    return [
-        *(Patch(kind, "__init__", _made_up) for kind in own),
-        *(Patch(kind, "__getitem__", _started_again) for kind in (*own, sets.QMNIST)),
-        *(Patch(kind, "__iter__", lambda _: _iterated) for kind in own),
-        *(Patch(owner, "random_split", _split) for owner in (data, data.dataset)),
-        *(Patch(owner, "load_state_dict_from_url", _or_random) for owner in (api, torch.hub)),
-        Patch(nn.Module, "load_state_dict", _load_state),
-        Patch(torch.hub, "load", _from_hub),
-    ]
+    for kind in own:
+        yield Patch(kind, "__init__", _made_up)
+        yield Patch(kind, "__iter__", lambda _: _iterated)
+    yield from (Patch(kind, "__getitem__", _started_again) for kind in (*own, sets.QMNIST))
 
 
 # -- small made-up images by class -----------------------------------------------------------------

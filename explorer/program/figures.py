@@ -235,9 +235,11 @@ def _make(
 
 
 def figure_patches() -> Iterator[Patch]:
-    """The patches for a program that draws; loads matplotlib."""
-    import matplotlib
-
+    """The patches for a program that draws, if matplotlib is installed; loads it."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError:
+        return
     if "matplotlib.pyplot" not in sys.modules:
         matplotlib.use("Agg")
     from matplotlib import pyplot

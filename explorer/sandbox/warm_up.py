@@ -7,6 +7,7 @@ import importlib
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import torch
@@ -78,7 +79,8 @@ def prepare_programs() -> None:
 
 
 def _import(name: str) -> None:
-    importlib.import_module(name)
+    with suppress(ModuleNotFoundError):  # the library does without matplotlib and torchvision
+        importlib.import_module(name)
 
 
 def _use_lazy_parts() -> None:

@@ -11,8 +11,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 
 from explorer import limits
 from explorer.trace import TensorRecord, Trace
@@ -103,6 +101,9 @@ def contours(samples: Samples, picture: str, place: Place, result: str) -> Plot:
 
 def contours_picture(samples: Samples, theme: str) -> str:
     """Contours without axes, as a data URL; in the colours of the loss on the Optimizer page."""
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
     x, y = samples.axes
     values = np.ma.masked_invalid(samples.values.T)
     low, high = np.quantile(values.compressed(), [_OUTSIDE / 2, 1 - _OUTSIDE / 2])

@@ -6,23 +6,11 @@ import base64
 import io
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap, Normalize
 from PIL import Image
 
 from explorer import limits
 from explorer.trace import Array, Summary
 from explorer.trace.colours import NAN, SIGNED
-
-
-def _unit(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
-    red, green, blue = rgb
-    return red / 255, green / 255, blue / 255
-
-
-#: From blue over white to red.
-SIGNED_COLOURS = LinearSegmentedColormap.from_list(
-    "signed", [_unit(c) for c in SIGNED], N=511
-).with_extremes(bad=_unit(NAN))
 
 
 def matrix(array: Array) -> np.ndarray | None:
@@ -46,7 +34,10 @@ def data_url(array: Array) -> str | None:
 
 def colours(values: np.ndarray) -> np.ndarray:
     """(rows, columns, 3) bytes; the largest absolute value gets the full colour, NaN is grey."""
-    finite = np.ma.masked_invalid(values)
-    top = float(np.abs(finite).max()) if finite.count() else 0.0
-    scaled = Normalize(-(top or 1.0), top or 1.0)(finite)
-    return np.asarray(SIGNED_COLOURS(scaled, bytes=True))[..., :3]
+    is_finite = np.isfinite(values)
+    scaled = np.where(is_finite, values, 0.0)
+    scaled /= np.abs(scaled).max(initial=0.0) or 1.0
+    at = np.linspace(-1, 1, len(SIGNED))
+    channels = [np.interp(scaled, at, channel) for channel in zip(*SIGNED, strict=True)]
+    coloured = np.where(is_finite[..., None], np.stack(channels, -1), NAN)
+    return np.asarray(coloured.round(), np.uint8)

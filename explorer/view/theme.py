@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from pathlib import Path
+
+from explorer.start import FOLDER
 
 #: The theme has one place, in which Streamlit looks for it.
-_CONFIG = Path(__file__).parents[2] / ".streamlit" / "config.toml"
+_CONFIG = FOLDER / ".streamlit" / "config.toml"
 _FONTS = (
     '--st-font: system-ui, sans-serif; --st-code-font: "Source Code Pro", ui-monospace, monospace;'
 )

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Iterable
 
 import numpy as np
-from safetensors.torch import save
 from torch import nn
 
 from explorer.networks.image_networks import Block, FilterBank, ShapesNet
@@ -119,6 +118,8 @@ def write_script(
 def pack_script(script: str, image: np.ndarray, model: nn.Module | None = None) -> bytes:
     """A ZIP archive with the script, its image (height × width × 3, uint8) and, if the script
     reads them, the weights of `model`."""
+    from safetensors.torch import save
+
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("feature_maps.py", script)

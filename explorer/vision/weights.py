@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from safetensors.torch import load
 from torch import Tensor, nn
 
 from explorer import limits
@@ -55,6 +54,8 @@ def load_weights(model: nn.Module, data: bytes) -> tuple[str, ...]:
 
 def read_safetensors(data: bytes) -> dict[str, Tensor]:
     """The tensors of a safetensors file. Raises WeightsError."""
+    from safetensors.torch import load
+
     if len(data) > limits.WEIGHTS_BYTES:
         raise WeightsError(f"The file is larger than {limits.WEIGHTS_BYTES // 2**20} MB.")
     if is_pickled(data):

@@ -18,7 +18,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-import torchviz
 
 from explorer.trace.recording.objects import shape_of
 
@@ -167,6 +166,8 @@ def draw_graph(
     of `explorer.trace.Edge`). Saved tensors are included, unless one of them was changed in place:
     then torch refuses to return it.
     """
+    import torchviz  # brings graphviz and setuptools, which a run without a graph does not need
+
     with _deep_recursion(len(functions)), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torchviz's own; a program may have made them errors
         try:
