@@ -133,7 +133,16 @@ def serving(
 ) -> Iterator[Server]:
     """Run the app in `root` on a free port of this machine, until the block ends."""
     (port,) = free_ports(1)
-    process = launch(streamlit_command(port, module), log, os.environ | environment, root)
+    with started(streamlit_command(port, module), port, log, root, **environment) as server:
+        yield server
+
+
+@contextmanager
+def started(
+    command: list[str], port: int, log: Path, root: Path, /, **environment: str
+) -> Iterator[Server]:
+    """Run a command that serves the app on this port, until the block ends."""
+    process = launch(command, log, os.environ | environment, root)
     try:
         address = f"http://127.0.0.1:{port}"
         limit = time.monotonic() + _START_TIME
