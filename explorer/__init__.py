@@ -14,11 +14,23 @@ from typing import Any
 _HOME = {
     "run": "trace",
     "record": "trace",
+    "load_ipython_extension": "notebook",
     "prove": "trace",
     "ProgramProblem": "training",
     "TrainingSession": "training",
 }
-_PACKAGES = ("program", "trace", "training", "networks", "vision", "sandbox")
+_PACKAGES = ("notebook", "program", "trace", "training", "networks", "vision", "sandbox")
+
+
+def show(model: Any, *args: Any, loss: Any = None, **kwargs: Any) -> Any:
+    """Draw a network: how `model(*args, **kwargs)` goes, and how much gradient reaches its layers.
+
+    Returns the `Report` of `explorer.networks.inspect`, which a notebook shows, and of which
+    `save(path)` writes one HTML file. The model runs once, and is left as it was.
+    """
+    from explorer.networks import inspect
+
+    return inspect(model, *args, loss=loss, **kwargs)
 
 
 def __dir__() -> list[str]:

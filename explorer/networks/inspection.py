@@ -46,9 +46,10 @@ def inspect(
     """Run `model(*inputs, **kwargs)` forward and backward once and report on every layer.
 
     `loss` gets the model's output and returns a scalar; without it the loss is the output's own
-    (`output.loss`, as in transformers), or else the sum of all floating-point outputs. The model runs in the mode it is in (`model.train()`, `model.eval()`),
-    with random numbers from `seed` or else torch's present state, and is left exactly as it was,
-    as are the inputs (copies are passed).
+    (`output.loss`, as in transformers), or else the sum of all floating-point outputs. The model
+    runs in the mode it is in (`model.train()`, `model.eval()`), with random numbers from `seed` or
+    else torch's present state, and is left exactly as it was, as are the inputs (copies are
+    passed).
 
     Works on any device. On "meta" no backward is run: the report has shapes, costs and the graph,
     but no values.

@@ -38,7 +38,6 @@ from explorer.trace.recording.own_files import OwnFiles
 from explorer.trace.records import Answer, Trace
 
 _LOG = logging.getLogger(__name__)
-_EXPLORER = str(Path(__file__).parents[1])
 #: What a program is told of these, which the walls around it forbid, is not true of a reader's own.
 _AS_THEY_ARE = (OSError, EOFError, ImportError)
 _LINES = re.compile(r"\blines? \d+(?:(?:, | and | to )\d+)*")
@@ -61,6 +60,8 @@ class Recording:
         self._counter: _Counter | None = None
         self._calls = 0
         self._open = ExitStack()
+        #: What has ended the code without ending the block.
+        self.failed: BaseException | None = None
         #: Removes what could not be while an operation ran.
         self._left: Callable[[], None] | None = None
         if function is not None:
@@ -101,9 +102,6 @@ class Recording:
         if running() is not None:  # a program of the app, or another recording
             return self
         self._listen()
-        if self._step is not None:
-            self._counter = _Counter(self._step, self._start_here, self._stop)
-            self._open.enter_context(self._counter.counting())
         if self._step in (None, 1):
             self._start(frame)
         return self
@@ -111,7 +109,7 @@ class Recording:
     def __exit__(
         self, kind: Any, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._stop(error)
+        self._stop(error or self.failed)
         self._open.close()
         if self._left is not None:
             self._left()
@@ -124,6 +122,9 @@ class Recording:
             (register_optimizer_step_post_hook, self._after_step),
         ):
             self._open.callback(register(hook).remove)
+        if self._function is None and self._step is not None:
+            self._counter = _Counter(self._step, self._start_here, self._stop)
+            self._open.enter_context(self._counter.counting())
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._running is not None:
@@ -163,14 +164,23 @@ class Recording:
         if self._calls != (self._step or 1) or running() is not None:
             return self._function(*args, **kwargs)
         self._listen()
-        self._running = _Running(sys._getframe(), None, self._stop, self._function.__qualname__)
+        with self.around(self._function.__qualname__):
+            return self._function(*args, **kwargs)
+
+    @contextmanager
+    def around(self, base: str, file: str = "") -> Iterator[None]:
+        """Record what is called inside the block. The variables of the function `base`, or of
+        "<module>", are those that have no function in their names; the `file` is the reader's own,
+        wherever it is."""
+        self._listen()
+        if self._function is not None or self._step in (None, 1):
+            self._running = _Running(sys._getframe(), self._counter, self._stop, base, file)
         try:
-            result = self._function(*args, **kwargs)
+            yield
         except BaseException as error:
             self.__exit__(type(error), error, error.__traceback__)
             raise
         self.__exit__(None, None, None)
-        return result
 
 
 def record(function: Callable[..., Any] | None = None, *, step: int | None = None) -> Recording:
@@ -204,13 +214,14 @@ class _Running:
         counter: _Counter | None,
         stop: Callable[[], None],
         base: str | None = None,
+        file: str = "",
     ) -> None:
         self._files = files = OwnFiles()
         self._counter, self._stop_all = counter, stop
-        files.base = frame.f_code.co_qualname if base is None else base
-        if base is None:
-            files.forced = frame.f_code.co_filename
-            files.line_at(frame.f_code.co_filename, 1)
+        files.base = base or frame.f_code.co_qualname
+        files.forced = file or (frame.f_code.co_filename if base is None else "")
+        if files.forced:
+            files.line_at(files.forced, 1)
         self._recorder = recorder = _Recorder(files, frame, self._after_backward, stop)
         self._warned: list[warnings.WarningMessage] = []
         self._after: Callable[[], None] | None = None
@@ -224,9 +235,10 @@ class _Running:
 
     def _variables(self) -> dict[str, Any]:
         """What the function in which recording began spells, and means now."""
-        frame, code = self._recorder.base, self._recorder.base.f_code
-        if frame.f_code.co_filename.startswith(_EXPLORER):  # of a decorated function
+        frame = self._recorder.home
+        if frame is None:
             return {}
+        code = frame.f_code
         names = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
         found = {**frame.f_globals, **frame.f_locals}
         return {
@@ -241,7 +253,7 @@ class _Running:
     # -- optimizers ---------------------------------------------------------------------------
 
     def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        """An optimizer is about to step. What torch computes in it is not recorded, but a closure."""
+        """An optimizer is about to step. Of what runs in it, a closure is recorded."""
         recorder = self._recorder
         has_closure = len(args) > 1 or bool(kwargs.get("closure"))
         recorder.arrive(sys._getframe(1))

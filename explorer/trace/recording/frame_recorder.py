@@ -63,9 +63,11 @@ class FrameRecorder(ProgramRecorder):
         super().__init__()
         self.files, self.locations = files, files.locations
         self.most_parameters = limits.MOST_OWN_PARAMETERS
-        #: The function in which recording began, in its latest call, and the places of the
-        #: functions that run, outermost first.
+        #: Where the reader's code begins: frames around this one are not looked at.
         self.base = base
+        #: The latest call of the function whose variables have plain names.
+        self.home: FrameType | None = None
+        #: The places of the functions that run, outermost first.
         self._places: list[_Place] = []
         #: The ids of tensors that no frame has a name for.
         self._unknown: set[int] = set()
@@ -134,6 +136,8 @@ class FrameRecorder(ProgramRecorder):
         for frame, called in chain[common:]:
             place = _Place(frame)
             self._places.append(place)
+            if frame.f_code.co_qualname == self.files.base:
+                self.home = frame
             self._enter_function(frame)
             self._advance(place, called)
 

@@ -1,0 +1,46 @@
+"""In a notebook: `%load_ext explorer`, then `%%explore` on a cell records what it does and shows it
+below; `explorer.show(model, batch)` draws a network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+from explorer.trace.record import NothingRecorded, record
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext explorer`"""
+
+    def explore(line: str, cell: str) -> None:
+        """%%explore [--step N] [name]: run the cell as it is, and show what autograd did in it.
+
+        With a name, the variable of this name is the recording afterwards.
+        """
+        from IPython.display import display
+
+        try:
+            options = _parser().parse_args(shlex.split(line))
+        except (SystemExit, ValueError):  # argparse has printed what is wrong
+            return
+        recording = record(step=options.step)
+        with recording.around("<module>"):
+            done = shell.run_cell(cell)
+            recording.failed = done.error_in_exec
+        if options.name is not None:
+            shell.user_ns[options.name] = recording
+        try:
+            display(recording.trace)
+        except NothingRecorded as nothing:
+            print(nothing)
+
+    shell.register_magic_function(explore, "cell")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="%%explore", add_help=False)
+    parser.add_argument("--step", type=int, default=None)
+    parser.add_argument("name", nargs="?")
+    return parser
