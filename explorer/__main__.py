@@ -99,8 +99,9 @@ def _write(recording: Recording, path: Path) -> None:
         recording.save(path)
     except NothingRecorded as nothing:
         print(f"explorer: {nothing}", file=sys.stderr)
-    except OSError as error:
-        print(f"explorer: {path} could not be written: {error.strerror}", file=sys.stderr)
+    except Exception as error:  # the script has done its work, whatever becomes of the page
+        what = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        print(f"explorer: {path} could not be written: {what}", file=sys.stderr)
     else:
         size = path.stat().st_size / 1000
         print(f"explorer: {path} ({size:,.0f} kB): {recording.trace!r}", file=sys.stderr)

@@ -33,8 +33,9 @@ from explorer.program.saved_hooks import saved_hook_patches
 from explorer.program.watched_calls import Patch, patched, watched_calls
 from explorer.trace.assemble import recorded, without_warnings
 from explorer.trace.recording.frame_recorder import FrameRecorder
-from explorer.trace.recording.objects import quiet
+from explorer.trace.recording.objects import quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
+from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import Answer, Trace
 
 _LOG = logging.getLogger(__name__)
@@ -86,7 +87,8 @@ class Recording:
 
     def save(self, path: str | Path) -> Path:
         """Write the recording as one HTML file. Returns its path. Raises NothingRecorded."""
-        return self.trace.save(path)
+        self.trace.save(path)
+        return Path(path)
 
     def __repr__(self) -> str:
         return f"<Recording: {self._trace!r}>" if self._trace else f"<{self._why_nothing()}>"
@@ -113,6 +115,7 @@ class Recording:
         self._open.close()
         if self._left is not None:
             self._left()
+            self._left = None
 
     def _listen(self) -> None:
         """Hear of the steps of all optimizers, also where a scheduler has wrapped `step`; until the
@@ -148,7 +151,7 @@ class Recording:
 
     def _stop(self, error: BaseException | None = None) -> None:
         if self._running is not None:
-            self._left = self._running.leave
+            self._left = self._running.operations.stop
             self._trace, self._running = self._running.stop(error), None
 
     # -- of a function ------------------------------------------------------------------------
@@ -223,6 +226,7 @@ class _Running:
         if files.forced:
             files.line_at(files.forced, 1)
         self._recorder = recorder = _Recorder(files, frame, self._after_backward, stop)
+        self.operations = recorder.operations
         self._warned: list[warnings.WarningMessage] = []
         self._after: Callable[[], None] | None = None
         self._started = time.monotonic()
@@ -240,7 +244,7 @@ class _Running:
             return {}
         code = frame.f_code
         names = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
-        found = {**frame.f_globals, **frame.f_locals}
+        found = {**frame.f_globals, **variables_of(frame)}
         return {
             name: found[name]
             for name in dict.fromkeys(names)
@@ -288,9 +292,6 @@ class _Running:
 
     # -- the end ------------------------------------------------------------------------------
 
-    def leave(self) -> None:
-        self._recorder.operations.stop()
-
     def stop(self, error: BaseException | None) -> Trace:
         """The Trace of what has happened since the start."""
         recorder = self._recorder
@@ -310,6 +311,7 @@ class _Running:
             trace = Trace(self._files.source, error=failed)
         finally:
             self._open.close()
+            self.operations.forget()
         trace = replace(
             trace,
             completed=self._files.source,
@@ -351,13 +353,12 @@ class _Recorder(FrameRecorder):
         self._ran()
         return result
 
-    def running_line(self) -> int:
-        """Also end here, if the iteration has ended with backward and the next begins."""
-        if self.is_due and torch.is_grad_enabled():
+    def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
+        """Also end here, if the iteration has ended with backward, and this is the next forward."""
+        if self.is_due and tensor.grad_fn is not None:
+            self.is_due = False
             self._end()
-            return self.line
-        self.arrive(sys._getframe(2))
-        return self.line
+        return super().add(position, line, name, tensor)
 
 
 class _Counter:
@@ -422,9 +423,9 @@ def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
     """The optimizers that running functions, or the objects whose methods these are, know."""
     seen = set()
     while frame is not None:
-        owner = frame.f_locals.get("self")
-        held = getattr(owner, "__dict__", None)
-        for value in (*frame.f_locals.values(), *(held.values() if type(held) is dict else ())):
+        names = variables_of(frame)
+        held = getattr(names.get("self"), "__dict__", None)
+        for value in (*names.values(), *(held.values() if type(held) is dict else ())):
             if issubclass(type(value), Optimizer) and id(value) not in seen:
                 seen.add(id(value))
                 yield value

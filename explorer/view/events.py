@@ -52,7 +52,7 @@ def _what(event: Event, first: bool) -> Html:
     """What happened; the first event of a kind opens the glossary at its name."""
     before, name, after = event.what.partition(_NAMES.get(event.kind, "\0"))
     after += f", {event.times:,} times up to event {event.until:,}" if event.times > 1 else ""
-    return html(before, term_link(event.kind, name) if first else name, after)
+    return html(before, term_link(event.kind, name) if first and name else name, after)
 
 
 def _line(event: Event) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
@@ -22,6 +23,7 @@ from explorer.trace.recording.objects import (
     join_path,
     named_parameters,
     quiet,
+    variables_of,
 )
 from explorer.trace.recording.operations import MODULE_CALL, Operations
 from explorer.trace.recording.own_files import BEFORE, OF_EXPRESSIONS, OwnFiles, Running, Statement
@@ -187,7 +189,7 @@ class FrameRecorder(ProgramRecorder):
     def _bind_from(self, frame: FrameType, names: tuple[tuple[int, str], ...]) -> None:
         if not names:
             return
-        held = frame.f_locals
+        held = variables_of(frame)
         for place, name in names:
             value = held.get(name, _MISSING)
             if value is _MISSING:
@@ -260,7 +262,7 @@ class FrameRecorder(ProgramRecorder):
         outermost: tuple[nn.Module, FrameType] | None = None
         while frame is not None and frame.f_code is not self.base.f_code:
             if frame.f_code is MODULE_CALL:
-                module = frame.f_locals.get("self")
+                module = variables_of(frame).get("self")
                 if is_a(module, nn.Module):
                     outermost = module, frame
             frame = frame.f_back
@@ -285,7 +287,7 @@ class FrameRecorder(ProgramRecorder):
 
 def _names_in(frame: FrameType, thing: Any) -> Iterator[str]:
     """What a frame calls this object: a variable, or an item or attribute of one."""
-    for names in (frame.f_locals, _used_globals(frame)):
+    for names in (variables_of(frame), _used_globals(frame)):
         for name, value in names.items():
             if value is thing and name != "self":
                 yield name
@@ -297,7 +299,7 @@ def _names_in(frame: FrameType, thing: Any) -> Iterator[str]:
 
 
 def _used_globals(frame: FrameType) -> dict[str, Any]:
-    if frame.f_locals is frame.f_globals:
+    if not frame.f_code.co_flags & CO_OPTIMIZED:
         return {}
     held = frame.f_globals
     return {name: held[name] for name in frame.f_code.co_names if name in held}

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from inspect import CO_OPTIMIZED
 from itertools import islice
-from types import UnionType
+from types import FrameType, UnionType
 from typing import Any
 
 import torch
@@ -23,6 +24,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from explorer import limits
 from explorer.trace.recording.own_files import is_own_file
+
+_READ_LOCALS = frozenset(["locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"])
 
 
 def is_a(value: Any, kind: type | UnionType | tuple[Any, ...]) -> bool:
@@ -54,6 +57,21 @@ def fields_of(value: Any) -> dict[str, Any]:
         return {}
     fields = object.__getattribute__(value, "__dict__")
     return fields if type(fields) is dict else {}
+
+
+def variables_of(frame: FrameType) -> Mapping[str, Any]:
+    """The variables of a running function, or of a module.
+
+    Before Python 3.13 a frame keeps the dict that it is asked for, with all values, and `locals()`
+    is the same one: it is emptied, unless the function may have asked for it.
+    """
+    held, code = frame.f_locals, frame.f_code
+    if type(held) is not dict or not code.co_flags & CO_OPTIMIZED:
+        return held
+    copy = dict(held)
+    if not _READ_LOCALS.intersection(code.co_names):
+        held.clear()
+    return copy
 
 
 # -- parts, and how Python writes them ---------------------------------------------------------

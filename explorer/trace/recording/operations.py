@@ -79,6 +79,11 @@ class Operations(TorchFunctionMode):
         modes = _get_current_function_mode_stack()
         self._replace(modes, [mode for mode in modes if mode is not self])
 
+    def forget(self) -> None:
+        """Let go of the log: the mode may stay where it is, without effect, while an operation is
+        running in which the recording has ended."""
+        del self.log
+
     def _replace(self, old: list[TorchFunctionMode], new: list[TorchFunctionMode]) -> None:
         """Change the stack of modes. Those of the program, such as `with torch.device(…)`, stay on
         top, because the end of a block removes the topmost one."""
@@ -92,8 +97,10 @@ class Operations(TorchFunctionMode):
         kwargs = kwargs or {}
         if _is_traced():  # torch.jit.trace would see what is read here
             return func(*args, **kwargs)
-        self.log.line = self.log.running_line()
-        if not self._is_running:  # it has ended inside an operation, where modes cannot be changed
+        if self._is_running:
+            log = self.log
+            log.line = log.running_line()
+        if not self._is_running:  # it has ended inside an operation, perhaps this one
             return func(*args, **kwargs)
         self._calls += 1
         cut = self.cut_in_place(args[0]) if func is torch.Tensor.detach_ else None

@@ -1,0 +1,328 @@
+"""`explorer.record`: code in files of its own. The oracle is torch without a recording."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+from torch.overrides import _get_current_function_mode_stack
+
+import explorer
+from explorer.program.notices import running
+from explorer.trace import Trace
+from explorer.trace.record import NothingRecorded
+from tests.trace.recorded.network import Trainer
+
+HERE = Path(__file__)
+
+
+def line_with(text: str, path: Path = HERE) -> int:
+    """The line on which a text begins, the first of them."""
+    return next(i for i, line in enumerate(path.read_text().splitlines(), 1) if text in line)
+
+
+def named(trace: Trace, name: str, line: int | None = None) -> list[object]:
+    return [r for r in trace.tensors if r.name == name and line in (None, r.line)]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> None:
+    Trainer()  # torch itself changes the class of the first optimizer
+    step, engine = torch.optim.AdamW.step, torch.autograd._engine_run_backward
+    yield
+    assert running() is None
+    assert not _get_current_function_mode_stack()
+    assert not _global_optimizer_pre_hooks
+    assert not _global_optimizer_post_hooks
+    assert torch.optim.AdamW.step is step
+    assert torch.autograd._engine_run_backward is engine
+
+
+# -- names, lines, numbers ------------------------------------------------------------------------
+
+
+def test_names_and_lines_are_those_of_the_function():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with explorer.record() as rec:
+        y = x * 2
+        z = (y**2).mean()  # the loss
+        z.backward()
+    trace = rec.trace
+    assert [r.name for r in trace.tensors] == ["x", "y", "y**2", "z"]
+    assert trace.variables["z"].line == line_with("# the loss")
+    assert np.array_equal(trace.variables["y"].grad, [2.0, 4.0])
+    assert trace.variables["y"].grad_from == "hook"
+    assert np.array_equal(trace.variables["x"].grad, x.grad)
+    assert trace.passes[0].line == line_with("z.backward()")
+    assert trace.files[0].name == HERE.name
+
+
+def test_functions_loops_and_layers_have_their_names():
+    trainer = Trainer()
+    with explorer.record() as rec:
+        trainer.fit(1)
+    trace = rec.trace
+    blocks = [r for r in trace.tensors if r.name.startswith("forward.h_")]
+    file = Path(sys.modules[Trainer.__module__].__file__)
+    at = line_with("h = torch.relu", file)
+    assert [r.name for r in blocks] == ["forward.h_1", "forward.h_2", "forward.h_3"]
+    assert {trace.place(r.line) for r in blocks} == {f"line {at} of network.py"}
+    assert [r.origin.module for r in blocks][-1] == "self.model.blocks.2"
+    assert [(r.origin.visit, r.origin.visits) for r in blocks] == [(1, 3), (2, 3), (3, 3)]
+    # What a library does counts as the line that calls it.
+    inside = [r for r in trace.tensors if r.origin.module.startswith("self.model.encoder.")]
+    assert {trace.place(r.line) for r in inside if r.line} == {
+        f"line {line_with('self.encoder(x[None])', file)} of network.py"
+    }
+    text = "".join(a.text + a.title for a in trace.answers)
+    assert "sigmoid" in text
+    assert "unused.weight" in text
+    assert f"line {line_with('binary_cross_entropy_with_logits', file)} of network.py" in text
+
+
+def test_gradients_are_those_of_torch():
+    def run(record: bool) -> tuple[Trace | None, dict[str, torch.Tensor]]:
+        torch.manual_seed(0)
+        trainer = Trainer()
+        seen: dict[str, torch.Tensor] = {}
+        if not record:  # the oracle: torch's own hooks
+            for name, module in trainer.model.named_modules():
+                module.register_full_backward_hook(
+                    lambda m, i, o, name=name: seen.__setitem__(name, o[0])
+                )
+        if record:
+            with explorer.record() as rec:
+                trainer.fit(1)
+            return rec.trace, seen
+        trainer.fit(1)
+        return None, seen
+
+    trace, _ = run(True)
+    _, seen = run(False)
+    for i in range(3):
+        record = named(trace, f"forward.h_{i + 1}")[0]
+        drop = f"blocks.{i}.drop"
+        result = [r for r in trace.tensors if r.origin.module == f"self.model.{drop}"][-1]
+        assert np.allclose(result.grad, seen[drop].numpy())
+        assert record.grad.shape == (3, 4)
+
+
+def test_training_is_bitwise_the_same():
+    def train(**options: int) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        trainer = Trainer()
+        if options.pop("record", 0):
+            with explorer.record(**options):
+                trainer.fit(20)
+        else:
+            trainer.fit(20)
+        return [*trainer.model.parameters(), torch.tensor(trainer.losses), torch.randn(2)]
+
+    plain = train()
+    for options in ({"record": 1}, {"record": 1, "step": 1}, {"record": 1, "step": 12}):
+        assert all(map(torch.equal, plain, train(**options)))
+
+
+# -- which iteration ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_one_iteration_is_recorded(step: int):
+    trainer = Trainer()
+    with explorer.record(step=step) as rec:
+        trainer.fit(9)
+    assert len(trainer.losses) == 9
+    trace = rec.trace
+    assert (trace.pass_count, [e.kind for e in trace.events].count("step")) == (1, 1)
+    loss = [r for r in trace.tensors if r.name.endswith("loss") or "loss_" in r.name][-1]
+    assert float(loss.value) == pytest.approx(trainer.losses[step - 1])
+
+
+def test_an_iteration_ends_with_the_last_of_several_optimizers():
+    a, b = nn.Linear(2, 2), nn.Linear(2, 2)
+    first = torch.optim.SGD(a.parameters(), lr=0.1)
+    second = torch.optim.SGD(b.parameters(), lr=0.1)
+    with explorer.record(step=3) as rec:
+        for _ in range(4):
+            for layer, optimizer in ((a, first), (b, second)):
+                optimizer.zero_grad()
+                layer(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
+    kinds = [event.kind for event in rec.trace.events]
+    assert kinds == ["zero_grad", "backward", "step"] * 2
+
+
+def test_batches_that_are_accumulated_are_one_iteration():
+    layer = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    with explorer.record(step=2) as rec:
+        for i in range(9):
+            layer(torch.ones(1, 2)).sum().backward()
+            if i % 3 == 2:
+                optimizer.step()
+                optimizer.zero_grad()
+    assert rec.trace.pass_count == 3
+
+
+def test_without_an_optimizer_an_iteration_ends_with_the_update():
+    w = torch.tensor(1.0, requires_grad=True)
+    values = []
+    with explorer.record(step=3) as rec:
+        for _ in range(5):
+            values.append(w.item())
+            loss = (w * 3 - 1) ** 2
+            loss.backward()
+            with torch.no_grad():
+                w -= 0.05 * w.grad
+                w.grad.zero_()
+    trace = rec.trace
+    assert trace.pass_count == 1
+    assert float(named(trace, "loss")[-1].value) == pytest.approx(
+        (values[2] * 3 - 1) ** 2, rel=1e-4
+    )
+    assert float(trace.variables["w"].value) == pytest.approx(values[3])
+
+
+def test_an_iteration_that_is_never_reached_is_said():
+    trainer = Trainer()
+    with explorer.record(step=100) as rec:
+        trainer.fit(3)
+    with pytest.raises(NothingRecorded, match=r"3 iterations, and number 100"):
+        _ = rec.trace
+    assert "number 100" in repr(rec)
+
+
+def test_a_long_training_is_recorded_up_to_the_third_step():
+    trainer = Trainer()
+    with explorer.record() as rec:
+        trainer.fit(6)
+    assert rec.trace.pass_count == 3
+    assert len(trainer.losses) == 6
+    assert "record(step=100)" in rec.trace.notices[0]
+
+
+@pytest.mark.parametrize("step", [0, -1, 1.5, True, "2"])
+def test_an_invalid_step_is_refused(step: object):
+    with pytest.raises(ValueError, match="step is a whole number from 1"):
+        explorer.record(step=step)
+
+
+# -- of a function --------------------------------------------------------------------------------
+
+
+def test_a_decorated_function_is_recorded_once():
+    calls = []
+
+    @explorer.record
+    def square(x: torch.Tensor) -> torch.Tensor:
+        """What it is for."""
+        calls.append(x)
+        y = x**2
+        y.sum().backward()
+        return y
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    square(x)
+    square(x)
+    assert len(calls) == 2
+    assert square.trace.pass_count == 1
+    assert np.array_equal(named(square.trace, "y")[0].grad, [1.0, 1.0])
+    assert (square.__name__, square.__doc__) == ("square", "What it is for.")
+
+
+def test_of_a_method_the_call_with_this_number_is_recorded():
+    class Model:
+        def __init__(self) -> None:
+            self.w = torch.tensor(2.0, requires_grad=True)
+
+        @explorer.record(step=2)
+        def loss(self, x: float) -> torch.Tensor:
+            out = self.w * x
+            out.backward()
+            return out
+
+    model = Model()
+    for x in (1.0, 10.0, 100.0):
+        model.loss(x)
+    trace = Model.loss.trace
+    assert float(named(trace, "out")[0].value) == 20
+    assert named(trace, "self.w")
+
+
+# -- what ends badly, and what is left ------------------------------------------------------------
+
+
+def test_an_error_is_described_and_passed_on():
+    a, b, rec = torch.randn(2, 3, requires_grad=True), torch.randn(4, 5), explorer.record()
+
+    def fail() -> None:
+        with rec:
+            c = a * 2
+            _ = c @ b  # fails
+
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        fail()
+    error = rec.trace.error
+    assert error.line == line_with("# fails")
+    assert "c has the shape (2, 3)" in error.message
+    assert named(rec.trace, "c")
+
+
+def test_errors_of_files_are_not_called_walls():
+    with pytest.raises(FileNotFoundError), explorer.record() as rec:
+        Path("/there/is/no/such/file").read_text()
+    assert "No such file" in rec.trace.error.message
+
+
+def _held_after_recording() -> bool:
+    """In a function of its own: pytest has one with an assert read `locals()`."""
+    w = torch.ones(3, requires_grad=True)
+    with explorer.record() as rec:
+        y = w * 2
+        y.sum().backward()
+    held = weakref.ref(y)
+    del y
+    gc.collect()
+    return rec.trace.pass_count == 1 and held() is not None
+
+
+def test_no_tensor_is_kept():
+    assert not _held_after_recording()
+
+
+def test_a_recording_in_a_recording_is_passed_over():
+    w = torch.tensor(1.0, requires_grad=True)
+    with explorer.record() as outer, explorer.record() as inner:
+        (w * 2).backward()
+    assert outer.trace.pass_count == 1
+    with pytest.raises(NothingRecorded):
+        _ = inner.trace
+
+
+def test_gradients_from_before_are_a_part_of_their_own():
+    w = torch.tensor(1.0, requires_grad=True)
+    (w * 2).backward()
+    with explorer.record() as rec:
+        (w * 3).backward()
+    step = next(s for s in rec.trace.passes[0].steps if s.name == "AccumulateGrad")
+    assert (float(step.before), float(step.after)) == (2, 5)
+
+
+def test_warnings_are_shown_and_kept():
+    x = torch.zeros(3, 1, requires_grad=True)
+
+    @explorer.record
+    def rec() -> None:
+        loss = nn.functional.mse_loss(x, torch.zeros(3))
+        loss.backward()
+
+    with pytest.warns(UserWarning, match="target size"):
+        rec()
+    assert any("target size" in note for note in rec.trace.notes)
