@@ -112,6 +112,9 @@ class Recording:
         self, kind: Any, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._stop(error or self.failed)
+        if self._counter is not None and self._counter.done < (self._step or 1):
+            trace = self._trace  # of what came after the last iteration
+            self._trace = trace if trace is not None and (trace.pass_count or trace.error) else None
         self._open.close()
         if self._left is not None:
             self._left()
