@@ -10,12 +10,20 @@ from pathlib import Path
 
 import pytest
 
+import explorer
 from explorer.program import devices, downloads, figures, saved_hooks, watched_calls
 
 pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).parent.parent
+#: Where explorer is: the same folder, or that of installed packages.
+SITE = Path(explorer.__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def place(path: str) -> Path:
+    """Where a path of the table or the page is."""
+    return (SITE if path.startswith("explorer/") else ROOT) / path
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class Row:
         return Path(self.paths[-1]).name
 
     def files(self) -> list[Path]:
-        paths = [ROOT / path for path in self.paths]
+        paths = [place(path) for path in self.paths]
         return [f for path in paths for f in ([path] if path.is_file() else path.rglob("*.py"))]
 
 
@@ -82,7 +90,7 @@ def libraries(path: Path) -> set[str]:
 
 
 def test_every_package_is_in_the_table():
-    folders = {path.parent.name for path in (ROOT / "explorer").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (SITE / "explorer").glob("*/__init__.py")}
     assert {*folders, "pages"} == KNOWN
 
 
@@ -95,14 +103,14 @@ def test_imports_go_one_way():
 
 
 #: A notebook asks a Trace how it is drawn: it imports what draws it when it is asked.
-EXCEPTIONS = {"explorer/trace/records.py": {"view"}}
+EXCEPTIONS = {place("explorer/trace/records.py"): {"view"}}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_files_import_what_their_row_allows(row):
     assert row.files()
     for path in row.files():
-        excepted = EXCEPTIONS.get(path.relative_to(ROOT).as_posix(), set())
+        excepted = EXCEPTIONS.get(path, set())
         assert packages(path) - excepted <= row.packages | {row.name}, path
         assert libraries(path) <= row.libraries, path
 
@@ -114,7 +122,7 @@ def test_a_row_lists_only_libraries_it_uses(row):
 
 def test_a_pages_folder_imports_no_other_pages():
     """Code that two pages need is in explorer/ui/widgets, or server."""
-    ui = ROOT / "explorer" / "ui"
+    ui = place("explorer/ui")
     folders = {path.parent.name for path in ui.glob("*/__init__.py")}
     shared = {"widgets", "server"}
     assert shared <= folders
@@ -128,11 +136,11 @@ def test_a_pages_folder_imports_no_other_pages():
 def callers(*functions: str) -> set[str]:
     """The files of the library that call one of these built-ins."""
     files = set()
-    for path in (ROOT / "explorer").rglob("*.py"):
+    for path in (SITE / "explorer").rglob("*.py"):
         for node in ast.walk(tree(path)):
             function = node.func if isinstance(node, ast.Call) else None
             if isinstance(function, ast.Name) and function.id in functions:
-                files.add(path.relative_to(ROOT).as_posix())
+                files.add(path.relative_to(SITE).as_posix())
     return files
 
 
@@ -141,8 +149,8 @@ def test_exec_and_torchvision_are_each_used_in_one_file():
     runs = {"explorer/program/execution.py"}
     assert callers("exec", "eval", "compile") == runs
     imports = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "explorer").rglob("*.py")
+        path.relative_to(SITE).as_posix()
+        for path in (SITE / "explorer").rglob("*.py")
         if "torchvision" in libraries(path)
     }
     assert imports == {"explorer/torchvision_guard.py"}
@@ -159,13 +167,13 @@ def test_names_on_the_page_exist():
                 importlib.import_module(".".join(["explorer", *parts[:count]]))
             value = getattr(value, part)
     for path in set(re.findall(r"`((?:tests|docs|explorer|benchmarks|pages)/[\w/.]*)`", PAGE)):
-        assert (ROOT / path).exists(), path
+        assert place(path).exists(), path
 
 
 def test_every_module_of_answers_is_on_the_page():
     """Beside the question that it answers."""
     table = PAGE.partition("In `explorer/trace/explain` a family")[2].partition("\n## ")[0]
-    files = {path.stem for path in (ROOT / "explorer/trace/explain").glob("[a-z]*.py")}
+    files = {path.stem for path in (SITE / "explorer/trace/explain").glob("[a-z]*.py")}
     named = set(re.findall(r"`([a-z_]+)`", table))
     assert named == files, "docs/architecture.md: the table of families names other modules"
 
@@ -188,7 +196,7 @@ def test_each_call_of_torch_is_watched_once():
 
 def test_only_patches_replace_what_torch_has():
     """Nothing else assigns to a module or class of torch."""
-    for path in (ROOT / "explorer").rglob("*.py"):
+    for path in (SITE / "explorer").rglob("*.py"):
         if path.name in ("process_state.py", "torchvision_guard.py"):  # put back what is there
             continue
         for node in ast.walk(tree(path)):
@@ -203,7 +211,7 @@ def test_only_patches_replace_what_torch_has():
 
 def test_each_limit_is_set_once():
     """In one table a second value would take the place of the first, for whoever reads it."""
-    tree = ast.parse((ROOT / "explorer/limits.py").read_text())
+    tree = ast.parse((SITE / "explorer/limits.py").read_text())
     stored = [
         name.id
         for statement in tree.body

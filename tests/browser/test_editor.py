@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
+import explorer
 from explorer.trace.examples import EXAMPLES
 from tests.conftest import BROWSERS, FLAGS
 
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "import torch\nx = torch.tensor(2.0, requires_grad=True)\ny = x**2 - 3\ny.backward()\n"
-SCRIPT = ROOT / "explorer/ui/widgets/editor.js"
+PACKAGE = Path(explorer.__file__).parent
+SCRIPT = PACKAGE / "ui/widgets/editor.js"
 AREA = ".st-key-program textarea"
 
 
@@ -263,7 +265,7 @@ def read_tokens(text: str) -> Iterator[tuple[str, int, int]]:
 def test_tokens_are_those_of_python(tab: Any) -> None:
     script = SCRIPT.read_text(encoding="utf-8").partition("export default")[0]
     tab.add_script_tag(content=script)
-    own = [Path(__file__), *(ROOT / "explorer/trace").glob("*.py")]
+    own = [Path(__file__), *(PACKAGE / "trace").glob("*.py")]
     texts = [example.source for example in EXAMPLES]
     texts += [path.read_text(encoding="utf-8") for path in own]
     texts.append('a = rb"\\"" + f\'{1}\' + 0x_f.real + 1_0.5e-3j + π1 + .5 @ u"#"\n')

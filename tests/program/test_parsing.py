@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import explorer
 from explorer.program import parsing
+from explorer.start import FOLDER
 
 pytestmark = pytest.mark.fast
 
-ROOT = Path(__file__).parent.parent.parent
+PACKAGE = Path(explorer.__file__).parent
 ALONE = {"parse", "compile", "literal_eval", "getsource", "getsourcelines"}
 
 
@@ -31,12 +33,12 @@ def _parsing_calls(file: Path) -> set[str]:
 
 
 def test_trees_are_only_made_with_the_lock() -> None:
-    files = [*ROOT.glob("*.py"), *ROOT.glob("pages/*.py"), *ROOT.glob("explorer/**/*.py")]
+    files = [FOLDER / "app.py", *FOLDER.glob("pages/*.py"), *PACKAGE.rglob("*.py")]
     assert len(files) > 100
-    by_file = {str(f.relative_to(ROOT)): calls for f in files if (calls := _parsing_calls(f))}
+    by_file = {path: calls for path in files if (calls := _parsing_calls(path))}
     assert by_file == {
-        "explorer/program/execution.py": {"compile"},
-        "explorer/program/parsing.py": {
+        PACKAGE / "program/execution.py": {"compile"},
+        PACKAGE / "program/parsing.py": {
             *("ast.parse", "ast.literal_eval", "inspect.getsource"),
         },
     }

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+import explorer
 from explorer.program import ProgramStopped
 from explorer.program.parsing import FILE
 from explorer.program.watchdog import Watchdog
 from tests.sandbox.test_calls import eventually
 
-RECORDER = str(Path(__file__).parents[2] / "explorer" / "trace" / "recorder.py")
+RECORDER = str(Path(explorer.__file__).with_name("trace") / "recorder.py")
 
 
 def run_watched(source: str, give_up: Any = None, seconds: float = 0.1, **names: Any) -> None:

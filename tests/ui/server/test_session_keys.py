@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import explorer.ui
+
 pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).parents[3]
-UI = ROOT / "explorer" / "ui"
+UI = Path(explorer.ui.__file__).parent
 
 #: By how they survive, the keys in each file. `{name}` stands for a variable or part of a key.
 KEYS = {

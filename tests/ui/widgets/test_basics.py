@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
+import explorer.ui
 from explorer.ui.widgets.basics import while_drawn
 
-UI = Path(__file__).parents[3] / "explorer" / "ui"
+UI = Path(explorer.ui.__file__).parent
 
 
 def test_every_report_of_a_component_waits_for_it() -> None:

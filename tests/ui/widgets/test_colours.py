@@ -9,19 +9,22 @@ from pathlib import Path
 
 import pytest
 
+import explorer
+from explorer.start import FOLDER
 from explorer.trace.colours import FAINT, FILLS, GRADIENT, LEAVES, TEXT
 from explorer.ui.widgets import basics as widgets
 
 pytestmark = pytest.mark.fast
 
-ROOT = Path(__file__).parent.parent.parent.parent
+PACKAGE = Path(explorer.__file__).parent
+SOURCES = [p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".css", ".js")]
 #: The places where colours are written down; the icon of the browser's tab can read neither.
 PLACES = {
-    "explorer/trace/colours.py",
-    "explorer/ui/widgets/icon.svg",
+    PACKAGE / "trace/colours.py",
+    PACKAGE / "ui/widgets/icon.svg",
 }
 WRITTEN = re.compile(r"(?<!\w)#[0-9a-fA-F]{3,8}\b|rgba?\(\s*\d|hsla?\(\s*\d")
-THEME = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"]
+THEME = tomllib.loads((FOLDER / ".streamlit/config.toml").read_text())["theme"]
 THEMES = ("light", "dark")
 HUES = ("blue", "green", "orange", "red", "gray", "yellow", "violet")
 
@@ -44,13 +47,12 @@ def test_the_contrast_of_known_pairs() -> None:
 
 
 def test_no_colour_is_written_elsewhere() -> None:
-    files = [p for p in (ROOT / "explorer").rglob("*") if p.suffix in (".py", ".css", ".js")]
-    files += [ROOT / "app.py", *(ROOT / "pages").glob("*.py")]
+    files = [*SOURCES, FOLDER / "app.py", *(FOLDER / "pages").glob("*.py")]
     assert len(files) > 100
     stray = [
-        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        f"{path}:{number}: {line.strip()[:80]}"
         for path in files
-        if str(path.relative_to(ROOT)) not in PLACES
+        if path not in PLACES
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if WRITTEN.search(line)
     ]
@@ -69,9 +71,8 @@ def test_no_variable_is_used_that_does_not_exist() -> None:
         "--ax-graph-height",
         "--ax-error-line",
     }
-    files = [p for p in (ROOT / "explorer").rglob("*") if p.suffix in (".py", ".css", ".js")]
     used = {
-        name for path in files for name in re.findall(r"var\((--ax-[a-z-]+)\)", path.read_text())
+        name for path in SOURCES for name in re.findall(r"var\((--ax-[a-z-]+)\)", path.read_text())
     }
     assert "--ax-blue" in used
     assert used <= known
