@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import groupby
 from typing import Any
 
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.error_messages import explain
 from explorer.networks.passes import Loss, one_pass, tensors_in
-from explorer.networks.records import LayerError, ModuleCall, Shapes, Structure
-from explorer.trace.colours import FAINT, FILLS, LARGEST_VALUE, LINE, RGB, TEXT
+from explorer.networks.records import LayerError, ModuleCall, Operation, Shapes, Structure
+from explorer.trace.colours import FAINT, FILLS, GRADIENT, LARGEST_VALUE, LINE, RGB, TEXT
 from explorer.trace.recording.torchviz_graph import DrawnNode, draw_graph, walk_graph
 from explorer.trace.records import Edge, Node
 
 #: Neighbouring blocks of equal structure are shown as one when there are at least this many.
 REPEATS = 4
+#: A graph opens with at least this many modules, if it has them.
+MIN_MODULES = 5
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,56 @@ def _groups(structure: Structure) -> list[_Group]:
     return groups
 
 
+def blocks(structure: Structure) -> dict[str, tuple[str, ...]]:
+    """The ids of all boxes that unfold, outer ones first, each with those around it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for group in _groups(structure):
+        chain = _chain(group)
+        for depth, box in enumerate(chain):
+            if box.children or box.operations > 1:
+                found[box.id] = tuple(outer.id for outer in chain[:depth])
+    return dict(sorted(found.items(), key=lambda block: len(block[1])))
+
+
+def boxes_around(structure: Structure, name: str, call: int = 0) -> tuple[str, ...]:
+    """The ids of the boxes around and including this call of a module, outermost first; empty for
+    the model itself and for what is not there."""
+    groups = zip(structure.calls, _groups(structure), strict=True)
+    group = next((g for one, g in groups if (one.name, one.call) == (name, call)), None)
+    return tuple(box.id for box in _chain(group)) if group is not None else ()
+
+
+def first_unfolded(structure: Structure) -> frozenset[str]:
+    """Unfold the most expensive blocks until a few modules are shown."""
+    unfolded: frozenset[str] = frozenset()
+    calls = structure.calls
+    parents = {calls[call.parent].name for call in calls if call.parent is not None}
+    while True:
+        nodes = fold(structure, unfolded).nodes
+        if sum(n.kind in ("module", "repeat") for n in nodes) >= MIN_MODULES:
+            return unfolded
+        closed = [
+            n
+            for n in nodes
+            if n.unfolds
+            and n.count <= limits.MOST_REPEATS
+            and (n.kind == "repeat" or n.id in parents)
+        ]
+        if not closed:
+            return unfolded
+        unfolded |= {max(closed, key=lambda node: node.macs or 0).id}
+
+
+def in_order(structure: Structure) -> Structure:
+    """The calls of a run that failed, of which there is no graph: each that called no other stands
+    for what it did, and leads to the next one."""
+    parents = {call.parent for call in structure.calls}
+    inner = [i for i in range(len(structure.calls)) if i not in parents]
+    operations = [Operation(structure.calls[i].type, i) for i in reversed(inner)]
+    edges = [(i + 1, i) for i in range(len(inner) - 1)]
+    return replace(structure, operations=tuple(operations), edges=tuple(edges))
+
+
 def _id(call: ModuleCall, repeated: set[str]) -> str:
     name = call.name or "(model)"
     return f"{name} #{call.call + 1}" if call.name in repeated else name
@@ -207,14 +260,21 @@ COLOURS: dict[str, tuple[Callable[[FoldedNode], float | None], RGB]] = {
 _MAX_LENGTH = 48
 
 
-def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
-    """The graph as Graphviz source; box number i of `graph.nodes` has the id "n{i}".
+def folded_dot(
+    graph: FoldedGraph,
+    colour: str | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    failed: Collection[str] = (),
+) -> str:
+    """The graph as Graphviz source; box number i of `graph.nodes` has the id "n{i}", or the one in
+    `names`, which also has ids for the frames. Boxes that `failed` say so.
 
     `colour` is a key of `COLOURS`: boxes are then filled in proportion to that number, grey where
     it is not known, and their class says "heat". Unfolded modules are drawn as frames around what
     is in them. Names are escaped for graphviz's HTML labels.
     """
-    number = {node.id: i for i, node in enumerate(graph.nodes)}
+    ids = names or {node.id: f"n{i}" for i, node in enumerate(graph.nodes)}
     lines = [
         "digraph {",
         '  graph [bgcolor="transparent" ranksep="0.2" nodesep="0.25" fontname="monospace"'
@@ -222,11 +282,11 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
         f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.025" height="0.2"]',
         f'  edge [color="{LINE}" arrowsize="0.7"]',
-        *_boxes(graph, number, _fills(graph, colour), colour is not None),
+        *_boxes(graph, ids, _fills(graph, colour), colour is not None, failed),
     ]
     for source, target in graph.edges:
-        a, b = number[source], number[target]
-        lines.append(f'  n{a} -> n{b} [id="n{a}-n{b}"]')
+        a, b = ids[source], ids[target]
+        lines.append(f'  {a} -> {b} [id="{a}-{b}"]')
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -245,14 +305,18 @@ def _blend(full: RGB, fraction: float) -> str:
 
 
 def _boxes(
-    graph: FoldedGraph, number: dict[str, int], fills: list[str], coloured: bool
+    graph: FoldedGraph,
+    ids: Mapping[str, str],
+    fills: list[str],
+    coloured: bool,
+    failed: Collection[str],
 ) -> list[str]:
     """The boxes, nested in one cluster for each unfolded module."""
-    inner: dict[tuple[str, ...], list[FoldedNode]] = {}
-    for node in graph.nodes:
+    inner: dict[tuple[str, ...], list[tuple[FoldedNode, str]]] = {}
+    for node, fill in zip(graph.nodes, fills, strict=True):
         for depth in range(len(node.inside) + 1):
             inner.setdefault(node.inside[:depth], [])
-        inner[node.inside].append(node)
+        inner[node.inside].append((node, fill))
     paths = sorted(inner)  # a frame comes right before what it encloses
     lines = []
     opened: tuple[str, ...] = ()
@@ -263,18 +327,21 @@ def _boxes(
         if path:
             opened = path
             label = f'label=<{_text(path[-1])}> labeljust="l" style="rounded" color="{LINE}"'
+            if path[-1] in ids:  # then its title can be pressed
+                label = f'id="{ids[path[-1]]}" class="frame" {label}'
             lines.append(f"  subgraph cluster_{count} {{ {label}")
-        for node in inner[path]:
-            i = number[node.id]
-            kind = CLASSES[node.kind] + (" heat" if coloured else "")
-            lines.append(
-                f'  n{i} [id="n{i}" class="{kind}" fillcolor="{fills[i]}" label=<{_label(node)}>]'
-            )
+        for node, fill in inner[path]:
+            name, has_failed = ids[node.id], node.id in failed
+            kind = CLASSES[node.kind] + " heat" * coloured + " failed" * has_failed
+            text = _label(node, has_failed)
+            lines.append(f'  {name} [id="{name}" class="{kind}" fillcolor="{fill}" label=<{text}>]')
     return [*lines, *["  }"] * len(opened)]
 
 
-def _label(node: FoldedNode) -> str:
+def _label(node: FoldedNode, has_failed: bool) -> str:
     rows = [f"<B>{_text(node.name)}</B>"]
+    if has_failed:
+        rows.append(f'<FONT COLOR="{GRADIENT}">the error is here</FONT>')
     shape = "" if node.output_shape is None else str(node.output_shape).replace(", ", "×")
     if node.type:
         rows.append(f'<FONT COLOR="{FAINT}">{_text(f"{node.type} {shape}".strip())}</FONT>')

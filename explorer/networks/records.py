@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -154,7 +155,7 @@ class Structure:
     norms: Mapping[str, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """What `inspect` measured. After an `error` it holds the layers up to the failing one.
 
@@ -176,3 +177,24 @@ class Report:
     input_gradients: tuple[np.ndarray | None, ...] = ()
     error: LayerError | None = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line: the arrays of a network would fill a book."""
+        ended = f", error: {self.error.message!r}" if self.error else ""
+        loss = "" if self.loss is None else f", loss {self.loss:.5g}"
+        return (
+            f"<Report on {self.model}: {len(self.layers)} layers, {self.total_params:,} parameters"
+            f", {self.total_macs:,} MACs{loss}{ended}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it, as the last line of a cell."""
+        from explorer.view.document.network import report_cell  # it draws what is recorded here
+
+        return report_cell(self)
+
+    def save(self, path: str | Path, *, title: str = "") -> None:
+        """Write all of it as one HTML file, which any browser shows, without a server."""
+        from explorer.view.document import report_document
+
+        Path(path).write_text(report_document(self, title=title), "utf-8")

@@ -129,12 +129,10 @@ def _neighbours(shown: BackwardPass) -> tuple[dict[str, list[Node]], dict[str, l
     places = {node.id: place for place, node in enumerate(shown.nodes)}
     inputs: dict[str, list[Node]] = defaultdict(list)
     users: dict[str, list[Node]] = defaultdict(list)
-    for source, _, target in sorted((places.get(a, -1), a, b) for a, b in ways):
-        if source >= 0:
-            inputs[target].append(shown.nodes[source])
-    for target, _, source in sorted((places.get(b, -1), b, a) for a, b in ways):
-        if target >= 0:
-            users[source].append(shown.nodes[target])
+    for place, user in sorted((places[a], b) for a, b in ways if a in places):
+        inputs[user].append(shown.nodes[place])
+    for place, source in sorted((places[b], a) for a, b in ways if b in places):
+        users[source].append(shown.nodes[place])
     return inputs, users
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
+from explorer.networks.graphs import FoldedGraph
 from explorer.program.parsing import parse_tree
 from explorer.trace import BackwardStep, Node
 from explorer.trace.rules.plain import raised
@@ -69,6 +71,16 @@ def _readers(node: Node, step: BackwardStep | None, operand: str, named: bool) -
         return node.label, word
     text = written(node.label)
     return (text, shape) if text else ("", word)
+
+
+def in_words(folded: FoldedGraph) -> FoldedGraph:
+    """A network's graph with operations named as a program writes them: "relu", not
+    "ReluBackward0"."""
+    nodes = (
+        replace(node, name=operation(node.name)) if node.kind == "operation" else node
+        for node in folded.nodes
+    )
+    return replace(folded, nodes=tuple(nodes))
 
 
 def operation(name: str, step: BackwardStep | None = None, operand: str = "") -> str:

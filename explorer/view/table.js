@@ -19,7 +19,7 @@ function heading(columns, sort) {
     if (sort) {
       const way = sort.column !== column.title ? "none" : sort.down ? "descending" : "ascending"
       const arrow = { none: "↕", ascending: "▲", descending: "▼" }[way]
-      const button = element("button", "sort", column.term ? ` ${arrow}` : `${column.title} ${arrow}`)
+      const button = element("button", "sort", column.term ? arrow : `${column.title} ${arrow}`)
       Object.assign(button, { type: "button", title: `Sort by ${column.title}` })
       button.dataset.sort = column.title
       cell.setAttribute("aria-sort", way)

@@ -16,7 +16,7 @@ from explorer.networks.statistics import Histogram
 from explorer.trace.colours import BAR, BAR_EDGE, COMPARISON, FIGURE_TEXT, HIGHLIGHT
 from explorer.trace.text import number
 from explorer.ui.network.figures import MAX_NAMED, block_starts, needs_log_scale
-from explorer.ui.network.table import to_shape_text
+from explorer.view.layer_tree import to_shape_text
 
 Width = int | Literal["stretch"]
 HEIGHT = 300

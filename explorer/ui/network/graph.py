@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from explorer import limits
 from explorer.networks import COLOURS, Report, fold, folded_dot
-from explorer.networks.graphs import CLASSES, FoldedGraph, FoldedNode, FullGraph
+from explorer.networks.graphs import CLASSES, FoldedGraph, FoldedNode, FullGraph, first_unfolded
 from explorer.networks.records import Structure
 from explorer.networks.settings import Settings
 from explorer.trace import Node, dot_text
@@ -23,7 +23,7 @@ from explorer.ui.widgets.mounts import draw_legend, mount_graph
 from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view.glossary import html, term_link
 from explorer.view.graph import Marks
-from explorer.view.node_words import operation
+from explorer.view.node_words import in_words
 
 #: The query parameter with the names of the unfolded blocks, separated by commas.
 UNFOLDED = "open"
@@ -31,8 +31,6 @@ MODULES, NODES = "Modules", "Nodes"
 _NONE = "none"
 #: The selected node of the graph with every node.
 _NODE = "network-node"
-#: A graph opens with at least this many modules, if it has them.
-_MIN_MODULES = 5
 #: What a graph can be coloured by, and the glossary's term for it.
 _TERMS = {"gradient norm": "norm", "MACs": "macs", "parameters": "parameter"}
 
@@ -122,7 +120,7 @@ def _to_dot(key: str, full: FullGraph) -> DrawnGraph:
 def _draw_modules(shown: Shown, structure: Structure, head: Any, colour: str) -> DrawnGraph:
     selected_layer = shown.layer
     unfolded = _unfolded(structure)
-    folded = _in_words(fold(structure, unfolded))
+    folded = in_words(fold(structure, unfolded))
     nodes = tuple(_list_entry(i, node) for i, node in enumerate(folded.nodes))
     drawn = DrawnGraph(folded_dot(folded, colour), nodes)
     by_id = {f"n{i}": node for i, node in enumerate(folded.nodes)}
@@ -151,15 +149,6 @@ def _draw_modules(shown: Shown, structure: Structure, head: Any, colour: str) ->
     )
     _draw_foot(folded, unfolded, colour, by_id.get(marked or ""))
     return drawn
-
-
-def _in_words(folded: FoldedGraph) -> FoldedGraph:
-    """The graph with operations named as a program writes them: "relu", not "ReluBackward0"."""
-    nodes = (
-        replace(node, name=operation(node.name)) if node.kind == "operation" else node
-        for node in folded.nodes
-    )
-    return replace(folded, nodes=tuple(nodes))
 
 
 def _choose_colour() -> str:
@@ -222,26 +211,6 @@ def _unfolded(structure: Structure) -> frozenset[str]:
     if named is not None:
         return frozenset(name for name in named[:4000].split(",") if name and name != _NONE)
     return first_unfolded(structure)
-
-
-def first_unfolded(structure: Structure) -> frozenset[str]:
-    """Unfold the most expensive blocks until a few modules are shown."""
-    unfolded: frozenset[str] = frozenset()
-    blocks = _blocks(structure)
-    while True:
-        folded = _in_words(fold(structure, unfolded))
-        if sum(n.kind in ("module", "repeat") for n in folded.nodes) >= _MIN_MODULES:
-            return unfolded
-        closed = [
-            n
-            for n in folded.nodes
-            if n.unfolds
-            and n.count <= limits.MOST_REPEATS
-            and (n.kind == "repeat" or n.id in blocks)
-        ]
-        if not closed:
-            return unfolded
-        unfolded |= {max(closed, key=lambda node: node.macs or 0).id}
 
 
 def _unfold(blocks: frozenset[str]) -> None:

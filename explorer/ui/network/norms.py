@@ -14,24 +14,13 @@ from explorer.ui.network.selection import Shown
 from explorer.ui.server.shared_cache import shared
 from explorer.ui.widgets.basics import as_code, download, label
 from explorer.view.glossary import html, term_link
+from explorer.view.health import kind_html
 
 #: With more bars than this, the chart can be made wide.
 _MANY = 40
 _WIDE_HELP = "Bars wide enough to click each; they scroll sideways"
 #: How many layers of a finding can be selected here.
 _SHOWN = 3
-#: The glossary's term of each kind.
-_TERMS = {
-    "never used": "unused",
-    "dead": "dead",
-    "saturated": "saturated",
-    "vanishing": "vanishing",
-    "exploding": "exploding",
-    "not finite": "nan",
-    "frozen": "frozen",
-    "shared": "shared",
-    "eval mode": "mode",
-}
 
 
 def draw_extremes(shown: Shown) -> None:
@@ -69,9 +58,7 @@ def draw_health(shown: Shown) -> None:
 
 
 def _draw_finding(finding: Finding, position: int, shown: Shown) -> None:
-    kind = term_link(_TERMS[finding.kind], f"{finding.kind[:1].upper()}{finding.kind[1:]}")
-    style = " ax-warns" if finding.warns else ""
-    st.html(f'<div class="ax-note{style}">{kind}</div>', width="content")
+    st.html(kind_html(finding), width="content")
     for layer in finding.layers[:_SHOWN]:
         st.button(
             as_code(layer or "(model)"),

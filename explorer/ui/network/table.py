@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from explorer.networks import Report
-from explorer.networks.records import Shapes
 from explorer.networks.tree import TreeNode, make_tree, walk
 from explorer.ui.widgets.basics import scrolling
-from explorer.view.glossary import html, term_link
+from explorer.view.glossary import html
+from explorer.view.layer_tree import NOT_COUNTED, to_shape_text
 
 _LAYERS = (
     *("layer", "kind", "depth", "count", "call", "type", "input", "output"),
@@ -22,19 +22,6 @@ _PARAMETERS = (
     *("parameter", "layer", "layer_type", "shape", "elements", "dtype", "trainable", "aliases"),
     *("norm", "mean", "std", "gradient_norm", "why_none"),
 )
-NOT_COUNTED = "not counted"
-
-
-def to_shape_text(value: Shapes | None) -> str:
-    """1×3×224×224; several tensors one after the other."""
-    if value is None:
-        return ""
-    several = [part for part in value if isinstance(part, tuple)]
-    return ", ".join(map(_shape, several)) if several else _shape(value)
-
-
-def _shape(value: tuple[object, ...]) -> str:
-    return "×".join(map(str, value)) or "()"
 
 
 def to_size(count: int) -> str:
@@ -43,29 +30,6 @@ def to_size(count: int) -> str:
         if count >= step:
             return f"{count / step:.3g} {unit}"
     return f"{count} B"
-
-
-def totals(report: Report) -> str:
-    """The totals below the table, and how they are counted."""
-    m = report.memory
-    fixed = report.total_params - report.trainable_params
-    pairs = (
-        ("Total params", f"{report.total_params:,}"),
-        ("Trainable params", f"{report.trainable_params:,}"),
-        ("Non-trainable params", f"{fixed:,}"),
-        ("Total MACs", f"{report.total_macs:,}"),
-        ("Input size (MB)", f"{m.input:.2f}"),
-        ("Forward/backward pass size (MB)", f"{m.forward_backward:.2f}"),
-        ("Params size (MB)", f"{m.parameters:.2f}"),
-        ("Estimated Total Size (MB)", f"{m.total:.2f}"),
-    )
-    cells = "".join(f"<span>{name} <b>{value}</b></span>" for name, value in pairs)
-    convention = html(
-        term_link("macs"),
-        " are multiply-adds of matrix products and convolutions, without biases, for the whole "
-        "batch; “not counted” means that a layer computes neither. 1 MB is 2²⁰ bytes.",
-    )
-    return f'<div class="ax-totals">{cells}</div><div class="ax-note">{convention}</div>'
 
 
 def figures_table(

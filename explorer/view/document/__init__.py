@@ -7,7 +7,8 @@ block by block, is packed, and unpacked by the browser when it is asked for.
 
 from __future__ import annotations
 
+from explorer.view.document.network import report_document
 from explorer.view.document.page import frame
 from explorer.view.document.program import document
 
-__all__ = ["document", "frame"]
+__all__ = ["document", "frame", "report_document"]

@@ -60,6 +60,7 @@ function foldingGraph({ key, info, svg, layouts, choose, marks, alt }) {
   async function go(index) {
     if (index && svgs.length < 2) svgs.push(...(await layouts()).split("\n"))
     at = index
+    if (info.legends) part("legend").innerHTML = info.legends[at]
     draw()
   }
 

@@ -24,6 +24,14 @@ _STYLE = (_HERE / "page.css").read_text("utf-8")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 #: It and base64 are all that stands between script tags, so nothing of the reader's ends one.
 _LOADER = read_script(_HERE / "loader")
+NO_DOT = (
+    "The graph is drawn by the dot program of Graphviz, which was not found: install it "
+    "(graphviz.org/download), and make this file again."
+)
+SEARCH = (
+    '<input type="search" id="find" list="names" placeholder="Find a node or block"'
+    ' aria-label="Find a node or block"><datalist id="names"></datalist>'
+)
 _TERM = re.compile(r'data-term=\\?"([\w-]+)')
 #: What the style sheets say of an SVG of ours, wherever it says so itself.
 _STYLED = re.compile(

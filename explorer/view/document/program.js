@@ -158,7 +158,7 @@ function drawSource() {
   const chosen = lines.find((line) => line.matches(".selected"))
   const stop = chosen ?? stops[0]
   for (const line of stops) line.tabIndex = line === stop ? 0 : -1
-  const code = chosen?.closest(".code")
+  const code = chosen?.closest(".listing")
   if (!code) return
   const top = chosen.offsetTop - code.offsetTop
   if (top < code.scrollTop || top + chosen.offsetHeight > code.scrollTop + code.clientHeight) code.scrollTop = top - code.clientHeight / 3

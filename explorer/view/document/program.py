@@ -164,11 +164,11 @@ class _Document:
             return f'<section id="drawn">{page.notes([sentence] if sentence else [])}</section>'
         first = self.passes[0]
         if first.opening is None:
-            picture = page.notes([NO_DOT])
+            picture = page.notes([page.NO_DOT])
         else:
             picture = page.mounted("drawGraph", GRAPH, "graph", first.opening)
         return (
-            f'<section id="drawn"><div class="row">{self._choice()}{_SEARCH}'
+            f'<section id="drawn"><div class="row">{self._choice()}{page.SEARCH}'
             f"<span id='legend'>{legend_html(first.drawn.dot)}</span></div>{picture}"
             f"<div class='row' id='foot'></div>{_WALK}"
             '<div id="rule" aria-live="polite"></div><div id="flows"></div></section>'
@@ -205,7 +205,7 @@ class _Document:
                 for i, text in enumerate(lines[start : start + count])
             )
             name = f"<h3>{escape(file.name)}</h3>" if file else ""
-            parts.append(f"{name}<div class='code'>{rows}</div>")
+            parts.append(f"{name}<div class='listing'>{rows}</div>")
         return page.section("Program", *parts, id="source") if trace.source.strip() else ""
 
     def _tensors(self, left_out: Sequence[str]) -> str:
@@ -357,15 +357,7 @@ class _Pass:
             }
 
 
-NO_DOT = (
-    "The graph is drawn by the dot program of Graphviz, which was not found: install it "
-    "(graphviz.org/download), and make this file again."
-)
 _FEW_EVENTS = 12
-_SEARCH = (
-    '<input type="search" id="find" list="names" placeholder="Find a node or block"'
-    ' aria-label="Find a node or block"><datalist id="names"></datalist>'
-)
 _WALK = (
     '<div class="row" id="walk"><button id="before">Previous step</button>'
     '<button id="after">Next step</button><button id="play">Play</button>'

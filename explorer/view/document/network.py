@@ -1,0 +1,290 @@
+"""A report on a network as a document: its graph, its layers, and what is unusual about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from explorer import limits
+from explorer.networks import COLOURS, Report, fold, folded_dot
+from explorer.networks.graphs import (
+    FoldedGraph,
+    FoldedNode,
+    blocks,
+    boxes_around,
+    first_unfolded,
+    in_order,
+)
+from explorer.networks.health import find_health
+from explorer.networks.records import Structure
+from explorer.networks.tree import extreme_gradients
+from explorer.program import ProgramError
+from explorer.trace.text import digest, number
+from explorer.training.formatting import pluralize
+from explorer.view import graphviz
+from explorer.view.answers import error_html
+from explorer.view.document import page
+from explorer.view.glossary import html, term_link
+from explorer.view.graph import GRAPH, legend_html
+from explorer.view.health import finding_html
+from explorer.view.layer_tree import HELP, layer_tree, make_tables, totals
+from explorer.view.node_words import in_words
+from explorer.view.plot import PLOTS, Axis, Line, Plot, around, plots_data
+
+#: A file has no address to keep in it how the table was left.
+_TREE = layer_tree("const keepInAddress = () => {}\n")
+_NORMS = 260
+_COLOUR, _COLOUR_TERM = "gradient norm", "norm"
+#: Most names on the axis of the chart.
+_NAMED = 400
+
+
+def report_document(report: Report, *, title: str = "", budget: int | None = None) -> str:
+    """The report as one HTML file. With a `budget`, it takes no more than so many bytes in a
+    `frame`: of the blocks of its graph as many can be opened as fit."""
+    made = _Document(report, title)
+    whole = made.html()
+    if budget is None or page.size_in_frame(whole) <= budget:
+        return whole
+    for more in ({}, {"plots": False}, {"plots": False, "tables": False}):
+        html = made.html(room=0, **more)
+        room = budget - page.size_in_frame(html)
+        if room >= 0:
+            return made.html(room=room, **more) if room > limits.DOCUMENT_ROOM else html
+    return html
+
+
+def report_cell(report: Report) -> str:
+    """The report as a notebook shows it."""
+    svg = _Document(report, "").still()
+    svg = svg if len(svg) <= limits.CELL_PICTURE else ""
+    alt = str(report)
+    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode())
+    return page.frame(report_document(report, budget=room), svg, alt=alt)
+
+
+class _Document:
+    """All that a document of a report can hold, each made when it is asked for."""
+
+    def __init__(self, report: Report, title: str) -> None:
+        self.report, self.title = report, title or report.model
+        structure = report.structure
+        if structure is not None and not structure.operations and report.error is not None:
+            structure = in_order(structure)
+        self.structure: Structure | None = structure if structure and structure.operations else None
+        self.colour = _COLOUR if any(p.grad_norm is not None for p in report.parameters) else None
+        error = report.error
+        self.failed: tuple[str, ...] = ()
+        if self.structure is not None and error is not None and error.layer:
+            self.failed = boxes_around(self.structure, error.layer, error.call or 0)
+
+    def html(self, room: int | None = None, *, plots: bool = True, tables: bool = True) -> str:
+        """With the layouts that take no more than `room` characters, or all; with or without its
+        chart and its tables."""
+        drawn = self.more if room is None else self.more[: page.fitting(self.more, room)]
+        data = {
+            "graph": self._graph_data(len(drawn)),
+            "layers": self._layers() if tables else None,
+            "plots": self._plots if plots else (),
+        }
+        later = {"layouts": "\n".join(drawn)} if drawn else {}
+        components = {"drawTree": _TREE, "drawPlots": PLOTS}
+        body = self._body(room is not None and len(drawn) < len(self.more), plots, tables)
+        return page.Page(self.title, body, data, later, components, "network").html()
+
+    # -- the page
+
+    def _body(self, is_cut: bool, plots: bool, tables: bool) -> str:
+        report = self.report
+        cut = [
+            what
+            for what, is_out in (
+                ("the insides of other blocks", is_cut),
+                ("the chart", not plots),
+                ("the table of layers", not tables),
+            )
+            if is_out
+        ]
+        left = f"Not in this cell: {', '.join(cut)}. save() writes a file with all of it."
+        tree = page.mounted("drawTree", _TREE, "layers") if tables else ""
+        chart = page.mounted("drawPlots", PLOTS, "plots") if plots and self._plots else ""
+        return "".join(
+            (
+                f"<h1>{escape(self.title)}</h1><p class='ax-note'>{self._summary()}</p>",
+                page.notes([left] if cut else []),
+                self._error(),
+                page.section("Health", *map(finding_html, find_health(report))),
+                f'<div id="two">{self._graph()}',
+                page.section("Layers", tree, totals(report)) + "</div>",
+                page.section("Gradient norm of each parameter", chart),
+                page.section("Notes", page.notes(report.notes)),
+            )
+        )
+
+    def _summary(self) -> str:
+        report = self.report
+        parts = [f"{pluralize(report.total_params, 'parameter')}", f"{report.total_macs:,} MACs"]
+        if report.loss is not None:
+            parts.insert(0, f"loss {number(report.loss)}")
+        extremes = extreme_gradients(report)
+        if extremes is not None:
+            small, large = (f"{p.name} {number(p.grad_norm)}" for p in extremes)
+            parts += [f"smallest gradient norm {small}", f"largest {large}"]
+        return escape(" · ".join(parts))
+
+    def _error(self) -> str:
+        error = self.report.error
+        if error is None:
+            return ""
+        return error_html(ProgramError(error.message, hint=error.hint, detail=error.detail))
+
+    def _graph(self) -> str:
+        if self.structure is None:
+            reason = "forward failed" if self.report.error else "nothing requires a gradient"
+            return page.notes([f"There is no graph, because {reason}."])
+        if self.opening is None:
+            return page.notes([page.NO_DOT])
+        order = (
+            ["The calls up to the error, in their order."]
+            if self.report.error is not None and not self._has_graph
+            else []
+        )
+        return (
+            f'<section id="drawn"><div class="row">{page.SEARCH}<span id="legend">'
+            f"{self._legend(self.foldings[0])}</span></div>{page.notes(order)}"
+            f"{page.mounted('drawGraph', GRAPH, 'graph', self.opening)}"
+            "<div class='row' id='foot'></div></section>"
+        )
+
+    @property
+    def _has_graph(self) -> bool:
+        return self.report.structure is not None and bool(self.report.structure.operations)
+
+    # -- the graph
+
+    @cached_property
+    def _blocks(self) -> Mapping[str, tuple[str, ...]]:
+        return blocks(self.structure) if self.structure else {}
+
+    def _folded(self, unfolded: frozenset[str]) -> FoldedGraph:
+        assert self.structure is not None
+        return in_words(fold(self.structure, unfolded))
+
+    @cached_property
+    def _every(self) -> FoldedGraph:
+        return self._folded(frozenset(self._blocks))
+
+    @cached_property
+    def foldings(self) -> list[frozenset[str]]:
+        """What may be open at a time: as it opens, with one more block, with one less, all closed,
+        and all open, as far as there are not too many boxes."""
+        if self.structure is None or not graphviz.available():
+            return []
+        first = first_unfolded(self.structure) | frozenset(self.failed[:-1])
+        more = [first | {name, *around} for name, around in self._blocks.items()]
+        less = [self._without(name, first) for name in first]
+        wanted = dict.fromkeys([first, *less, frozenset(), *more, frozenset(self._blocks)])
+        most = limits.MAX_NODES
+        return [one for one in wanted if len(self._folded(one).nodes) <= most][
+            : limits.MOST_LAYOUTS
+        ]
+
+    def _without(self, name: str, unfolded: frozenset[str]) -> frozenset[str]:
+        return frozenset(b for b in unfolded if b != name and name not in self._blocks.get(b, ()))
+
+    def _dot(self, unfolded: frozenset[str]) -> str:
+        folded = self._folded(unfolded)
+        return folded_dot(folded, self.colour, names=self._ids, failed=self.failed)
+
+    @cached_property
+    def _ids(self) -> Mapping[str, str]:
+        """Words for DOT, by the ids of boxes: the same in all foldings."""
+        names = {**self._blocks, **{node.id: () for node in self._every.nodes}}
+        return {name: f"b{digest(name)}" for name in names}
+
+    @cached_property
+    def _svgs(self) -> list[str | None]:
+        return [
+            svg and page.lean(svg) for svg in graphviz.svgs(list(map(self._dot, self.foldings)))
+        ]
+
+    @property
+    def opening(self) -> str | None:
+        """The graph as it opens."""
+        return self._svgs[0] if self._svgs else None
+
+    @cached_property
+    def more(self) -> list[str]:
+        """It in all other foldings."""
+        return [svg or "" for svg in self._svgs[1:]]
+
+    def still(self) -> str:
+        """A picture of it for viewers that show no frames."""
+        return (graphviz.svg(self._dot(self.foldings[0])) if self.foldings else None) or ""
+
+    def _legend(self, unfolded: frozenset[str]) -> str:
+        if self.colour is None:
+            return legend_html(self._dot(unfolded))
+        measure, full = COLOURS[self.colour]
+        values = [measure(node) for node in self._folded(unfolded).nodes]
+        known = [value for value in values if value is not None and math.isfinite(value)]
+        span = f" 0 to {number(max(known))}" if known else " not known"
+        return legend_html("", (full, html(term_link(_COLOUR_TERM, self.colour), span)))
+
+    def _graph_data(self, count: int) -> dict[str, Any] | None:
+        if self.structure is None or self.opening is None:
+            return None
+        ids, nodes = self._ids, self._every.nodes
+        shown = self.foldings[: count + 1]
+        return {
+            "unfolded": [[ids[name] for name in sorted(unfolded)] for unfolded in shown],
+            "legends": [self._legend(unfolded) for unfolded in shown],
+            "blocks": {
+                ids[name]: [name, None, [ids[one] for one in around]]
+                for name, around in self._blocks.items()
+            },
+            "around": {ids[n.id]: [ids[one] for one in n.inside] for n in nodes if n.inside},
+            "boxes": {},
+            "names": {ids[name]: name for name in self._blocks}
+            | {ids[n.id]: _called(n) for n in nodes if n.kind in ("module", "parameter")},
+            "layers": {ids[n.id]: _layer(n) for n in nodes}
+            | {ids[name]: name.partition(" #")[0] for name in self._blocks if "…" not in name},
+            "failed": self.report.error.layer if self.failed and self.report.error else None,
+            "factored": "",
+            "places": {},
+            "notes": {},
+            "colours": {},
+        }
+
+    # -- tables and charts
+
+    def _layers(self) -> dict[str, Any]:
+        return {"tables": make_tables(self.report), "network": self.title, "help": HELP}
+
+    @cached_property
+    def _plots(self) -> tuple[Mapping[str, Any], ...]:
+        known = [p for p in self.report.parameters if p.grad_norm is not None]
+        if len(known) < 2:
+            return ()
+        norms = [p.grad_norm or 0.0 for p in known]
+        names = tuple(p.name for p in known) if len(known) <= _NAMED else ()
+        axis = Axis("parameter, in the order of the model", -0.5, len(known) - 0.5, names=names)
+        line = Line(range(len(known)), norms, dots=True)
+        alt = f"Gradient norms of {len(known)} parameters; the table lists them"
+        plot = Plot(axis, around(norms, "gradient norm"), (line,), alt, pointer=True, wide=True)
+        return plots_data({"norms": (plot, _NORMS)})
+
+
+def _called(node: FoldedNode) -> str:
+    return f"{node.name} · {node.type}" if node.type else node.name
+
+
+def _layer(node: FoldedNode) -> str:
+    """The layer that a box belongs to."""
+    if node.kind == "parameter":
+        return node.name.rpartition(".")[0]
+    name = node.id if node.kind == "module" else (node.inside[-1] if node.inside else "")
+    return name.partition(" #")[0]
