@@ -5,7 +5,7 @@ to them, and what its nodes have to do with the rest of the page.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -99,23 +99,12 @@ class PassGraph:
         shown, folds, hooked = self.shown, self.folds, self._hooked
         unfolded = folds.opening() if unfolded is None else unfolded & folds.blocks.keys()
         unfolded = folds.drawable(unfolded)
-        nodes, edges = fold(self._nodes, self._edges, folds, unfolded)
+        nodes, dot = self._folded(unfolded)
         where = dict(self.boxes)
         for node in shown.nodes:
             place = folds.place(where.get(node.id, node.id), unfolded)
             if place != node.id:
                 where[node.id] = place
-        blocks = folds.blocks.values()
-        dot = partial(
-            dot_text,
-            nodes,
-            edges,
-            self._records,
-            hooks={number: hooks.label for number, hooks in hooked.items()},
-            heads={node.id: self._head(node) for node in nodes if node.kind != "block"},
-            norms={b.id: f"gradient norm {b.norm:.4g}" for b in blocks if b.norm is not None},
-            frames={b.id: (b.label, b.parts) for b in blocks if folds.is_open(b, unfolded)},
-        )
         factors = {} if folds.blocks else factors_of(shown, where, self._asked)
         places = {node.id: (node.tensor, node.line) for node in nodes}
         notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
@@ -128,6 +117,25 @@ class PassGraph:
             where,
             Links(places, notes),
             names_of(shown.nodes, folds) if folds.blocks else None,
+        )
+
+    def dot(self, unfolded: frozenset[str]) -> str:
+        """The graph alone, with these blocks open."""
+        return self._folded(unfolded)[1]()
+
+    def _folded(self, unfolded: frozenset[str]) -> tuple[list[Node], Callable[..., str]]:
+        """The nodes that are drawn, and what makes DOT of them."""
+        nodes, edges = fold(self._nodes, self._edges, self.folds, unfolded)
+        blocks = self.folds.blocks.values()
+        return nodes, partial(
+            dot_text,
+            nodes,
+            edges,
+            self._records,
+            hooks={number: hooks.label for number, hooks in self._hooked.items()},
+            heads={node.id: self._head(node) for node in nodes if node.kind != "block"},
+            norms={b.id: f"gradient norm {b.norm:.4g}" for b in blocks if b.norm is not None},
+            frames={b.id: (b.label, b.parts) for b in blocks if self.folds.is_open(b, unfolded)},
         )
 
     def _head(self, node: Node) -> tuple[str, str]:
@@ -143,7 +151,8 @@ class PassGraph:
     def foldings(self) -> list[frozenset[str]]:
         """What may be open at a time: as it opens, with one more block, outer ones first, with one
         less, all closed, and all open, where that are not too many nodes."""
-        folds, first = self.folds, self.draw().unfolded
+        folds = self.folds
+        first = folds.drawable(folds.opening())
         more = [folds.opened(name, first) for name in folds.blocks]
         less = [folds.closed(name, first) for name in first]
         wanted = dict.fromkeys(

@@ -13,6 +13,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -81,9 +82,21 @@ class Folds:
         """Whether its parts are drawn."""
         return all(name in unfolded for name in (block.id, *block.around))
 
+    @cached_property
+    def _ways(self) -> Counter[tuple[str, ...]]:
+        """How many nodes lie in the same blocks."""
+        return Counter(self.nodes.values())
+
+    def closed_blocks(self, unfolded: Collection[str]) -> dict[tuple[str, ...], str]:
+        """By the blocks around nodes: the one that hides these."""
+        firsts = {way: next((b for b in way if b not in unfolded), "") for way in self._ways}
+        return {way: block for way, block in firsts.items() if block}
+
     def count(self, unfolded: Collection[str]) -> int:
         """How many nodes and blocks are drawn."""
-        return len({self.place(name, unfolded) for name in self.nodes})
+        hidden = self.closed_blocks(unfolded)
+        seen = sum(count for way, count in self._ways.items() if way not in hidden)
+        return seen + len(set(hidden.values()))
 
     def opened(self, block: str, unfolded: frozenset[str]) -> frozenset[str]:
         """What is open once this block and all around it are; others are closed if too much would
@@ -162,13 +175,13 @@ def fold(
     nodes: Sequence[Node], edges: Sequence[Edge], folds: Folds, unfolded: Collection[str]
 ) -> tuple[list[Node], list[Edge]]:
     """The graph with one node of kind "block" for each that is closed but in open ones."""
-    blocks = {}
-    for node in nodes:
-        place = folds.place(node.id, unfolded)
-        if place != node.id:
-            block = folds.blocks[place]
-            blocks[node.id] = Node(place, "block", block.size, block.label, line=block.line)
-    return merge(nodes, edges, blocks)
+    drawn = {}
+    for name in set(folds.closed_blocks(unfolded).values()):
+        block = folds.blocks[name]
+        drawn |= dict.fromkeys(
+            block.nodes, Node(name, "block", block.size, block.label, line=block.line)
+        )
+    return merge(nodes, edges, drawn)
 
 
 # -- paths: the steps from the whole graph to a node -----------------------------------------------

@@ -26,7 +26,7 @@ import subprocess
 import threading
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -106,13 +106,11 @@ def svg(dot: str, process: DotProcess | None = None) -> str | None:
     return None if drawn is None else clean(drawn.decode(errors="replace"))
 
 
-def svgs(dots: Sequence[str]) -> list[str | None]:
-    """Each graph as `svg` makes it, by as many processes as there are processors."""
-    program = _program()
-    if program is None:
-        return [None] * len(dots)
+def svgs(dots: Iterable[str]) -> list[str | None]:
+    """Each graph as `svg` makes it, by as many processes as there are processors, the first while
+    the others are still being made."""
     places = queue.SimpleQueue[DotProcess]()
-    helpers = [DotProcess() for _ in range(min(os.cpu_count() or 1, len(dots)))]
+    helpers = [DotProcess() for _ in range(os.cpu_count() or 1)]
     for helper in helpers:
         places.put(helper)
 
@@ -123,7 +121,7 @@ def svgs(dots: Sequence[str]) -> list[str | None]:
         finally:
             places.put(helper)
 
-    with ThreadPoolExecutor(max(len(helpers), 1)) as threads:
+    with ThreadPoolExecutor(len(helpers)) as threads:
         drawn = list(threads.map(draw, dots))
     for helper in helpers:
         helper.end()

@@ -207,9 +207,7 @@ class _Document:
 
     @cached_property
     def _svgs(self) -> list[str | None]:
-        return [
-            svg and page.lean(svg) for svg in graphviz.svgs(list(map(self._dot, self.foldings)))
-        ]
+        return [svg and page.lean(svg) for svg in graphviz.svgs(map(self._dot, self.foldings))]
 
     @property
     def opening(self) -> str | None:

@@ -39,9 +39,10 @@ _STYLED = re.compile(
     r"|<text[^>]*> </text>"
 )
 _FILL = re.compile(r'(<g id="[^"]*" class="node(?! [^"]*heat)[^"]*"><\w+) fill="[^"]*"')
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _CURVES = re.compile(r'd="M([^"C]+)C([^"]+)"')
 #: Not the numbers of the program, which stand between tags.
-_TAG, _DECIMALS = re.compile("<[^>]*>"), re.compile(r"-?\d+\.\d+")
+_NUMBERS = re.compile(r">[^<]*<|-?\d+\.\d+")
 #: The colours that the classes of words stand for, where there is no style sheet.
 _COLOURS = {"faint": FAINT, "gradient": GRADIENT, "hook": HOOK}
 _WORD = re.compile(f'class="({"|".join(_COLOURS)})"')
@@ -113,30 +114,21 @@ def lean(svg: str) -> str:
     """An SVG of ours in a third of the characters once it is packed: without what the style sheet
     says, with one decimal, its curves relative to their start, which are equal for equal boxes."""
     relative = _CURVES.sub(_relative, _FILL.sub(r"\1", _STYLED.sub("", svg)))
-    return _TAG.sub(lambda tag: _DECIMALS.sub(_rounded, tag[0]), relative).replace("\n", " ")
+    return _NUMBERS.sub(_rounded, relative).replace("\n", " ")
 
 
 def _rounded(match: re.Match[str]) -> str:
-    return _number(float(match[0]))
+    text = match[0]
+    return text if text[0] == ">" else f"{round(float(text), 1):g}"
 
 
 def _relative(match: re.Match[str]) -> str:
-    points = [_point(text) for text in (match[1], *match[2].split())]
-    moves = [
-        f"{_number(x - points[i][0])},{_number(y - points[i][1])}"
-        for i in range(0, len(points) - 1, 3)
-        for x, y in points[i + 1 : i + 4]
-    ]
-    return f'd="M{match[1]}c{" ".join(moves)}"'
-
-
-def _point(text: str) -> tuple[float, float]:
-    x, y = text.split(",")
-    return round(float(x), 1), round(float(y), 1)
-
-
-def _number(value: float) -> str:
-    return f"{round(value, 1) + 0:.1f}".removesuffix(".0")  # never -0
+    x, y, *rest = [round(10 * float(text)) for text in _NUMBER.findall(f"{match[1]} {match[2]}")]
+    moves = []
+    for a, b, c, d, e, f in zip(*[iter(rest)] * 6, strict=True):
+        moves += [a - x, b - y, c - x, d - y, e - x, f - y]
+        x, y = e, f
+    return f'd="M{match[1]}c{" ".join(f"{move / 10:g}" for move in moves)}"'
 
 
 def _function(name: str, component: Component) -> str:

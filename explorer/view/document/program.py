@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
+from itertools import chain
 from typing import Any
 
 from explorer import limits
@@ -291,9 +292,9 @@ class _Pass:
 
     @cached_property
     def _svgs(self) -> list[str | None]:
-        dots = [self.graph.draw(unfolded).dot for unfolded in self.foldings]
-        factored = [self.drawn.with_factors] if self.drawn.with_factors and dots else []
-        return [svg and page.lean(svg) for svg in graphviz.svgs([*factored, *dots])]
+        factored = [self.drawn.with_factors] if self.drawn.with_factors and self.foldings else []
+        dots = map(self.graph.dot, self.foldings)
+        return [svg and page.lean(svg) for svg in graphviz.svgs(chain(factored, dots))]
 
     @cached_property
     def opening(self) -> str | None:
@@ -322,7 +323,6 @@ class _Pass:
             "svg": "" if is_first else self.opening,
             "factored": (self._svgs[0] if self.drawn.with_factors and self._svgs else None) or "",
             "unfolded": [sorted(blocks) for blocks in self.foldings[: foldings + 1]],
-            "left": len(folds.blocks) and len(self.graph.foldings()) - foldings - 1,
             "blocks": {
                 block.id: [block.label, block.line, block.around] for block in folds.blocks.values()
             },
