@@ -71,7 +71,7 @@ def test_what_is_not_needed_is_not_imported() -> None:
     )
     assert before == plain == inspected == set()
     assert "torchviz" in drawn <= set(DRAWING)
-    assert shown <= {*drawn, "PIL"}
+    assert shown <= {*drawn, "PIL", "latex2mathml"}
 
 
 def test_runs_and_reports_need_nothing_that_draws() -> None:

@@ -341,7 +341,7 @@ class _Recorder(FrameRecorder):
         self, files: OwnFiles, base: FrameType, ran: Callable[[], None], end: Callable[[], None]
     ) -> None:
         super().__init__(files, base)
-        self._ran, self._end = ran, end
+        self._ran, self._end_all = ran, end
         self.is_due = False
 
     def call(
@@ -360,7 +360,7 @@ class _Recorder(FrameRecorder):
         """Also end here, if the iteration has ended with backward, and this is the next forward."""
         if self.is_due and tensor.grad_fn is not None:
             self.is_due = False
-            self._end()
+            self._end_all()
         return super().add(position, line, name, tensor)
 
 

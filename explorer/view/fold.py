@@ -175,7 +175,7 @@ def fold(
     nodes: Sequence[Node], edges: Sequence[Edge], folds: Folds, unfolded: Collection[str]
 ) -> tuple[list[Node], list[Edge]]:
     """The graph with one node of kind "block" for each that is closed but in open ones."""
-    drawn = {}
+    drawn: dict[str, Node] = {}
     for name in set(folds.closed_blocks(unfolded).values()):
         block = folds.blocks[name]
         drawn |= dict.fromkeys(

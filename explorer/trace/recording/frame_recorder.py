@@ -263,7 +263,7 @@ class FrameRecorder(ProgramRecorder):
         while frame is not None and frame.f_code is not self.base.f_code:
             if frame.f_code is MODULE_CALL:
                 module = variables_of(frame).get("self")
-                if is_a(module, nn.Module):
+                if isinstance(module, nn.Module):
                     outermost = module, frame
             frame = frame.f_back
         if outermost is None or id(outermost[0]) in self.modules:
