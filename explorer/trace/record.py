@@ -32,6 +32,7 @@ from explorer.program.notices import BackwardCall, collected_in, running
 from explorer.program.saved_hooks import saved_hook_patches
 from explorer.program.watched_calls import Patch, patched, watched_calls
 from explorer.trace.assemble import recorded, without_warnings
+from explorer.trace.explain.order import can_be_tried
 from explorer.trace.recording.frame_recorder import FrameRecorder
 from explorer.trace.recording.objects import quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
@@ -455,10 +456,11 @@ def _also_warning(kept: list[warnings.WarningMessage]) -> Iterator[None]:
 
 
 def _untried(answers: tuple[Answer, ...]) -> Iterator[Answer]:
-    """The answers that are true whether or not a changed program shows it: nothing is run again."""
+    """The answers that are true whether or not a changed program shows it: nothing is run again.
+    One of which a try might show that it is false has no alternative that offers nothing to try."""
     for answer in answers:
-        if answer.counterfactual is None:
-            yield replace(answer, alternatives=())
+        if not all(map(can_be_tried, (answer, *answer.alternatives))):
+            yield replace(answer, alternatives=(), counterfactual=None)
 
 
 def _with_files(trace: Trace) -> Trace:

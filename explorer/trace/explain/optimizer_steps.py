@@ -39,6 +39,8 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _idle(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
     """A gradient of 0, in all steps or in one that the program looks at."""
+    if analysis.recorder.is_part:
+        return
     looks = re.search(r"\.grad\b(?!\s*=[^=])", analysis.source)
     held = {id(p): p for p in (*(p for p, _ in use.given), *use.parameters())}
     moved = [

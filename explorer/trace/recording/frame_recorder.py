@@ -64,6 +64,7 @@ class FrameRecorder(ProgramRecorder):
     def __init__(self, files: OwnFiles, base: FrameType) -> None:
         super().__init__()
         self.files, self.locations = files, files.locations
+        self.is_part = True
         self.most_parameters = limits.MOST_OWN_PARAMETERS
         #: Where the reader's code begins: frames around this one are not looked at.
         self.base = base

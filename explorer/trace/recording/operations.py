@@ -55,7 +55,7 @@ class Operations(TorchFunctionMode):
         super().__init__()
         self.log = log
         self._calls = 0
-        self._is_running = False
+        self._is_running = self._has_ended = False
 
     @contextmanager
     def while_running(self) -> Iterator[None]:
@@ -82,6 +82,7 @@ class Operations(TorchFunctionMode):
     def forget(self) -> None:
         """Let go of the log: the mode may stay where it is, without effect, while an operation is
         running in which the recording has ended."""
+        self._has_ended = True
         del self.log
 
     def _replace(self, old: list[TorchFunctionMode], new: list[TorchFunctionMode]) -> None:
@@ -97,10 +98,10 @@ class Operations(TorchFunctionMode):
         kwargs = kwargs or {}
         if _is_traced():  # torch.jit.trace would see what is read here
             return func(*args, **kwargs)
-        if self._is_running:
+        if not self._has_ended:
             log = self.log
             log.line = log.running_line()
-        if not self._is_running:  # it has ended inside an operation, perhaps this one
+        if self._has_ended:  # inside an operation, perhaps this one
             return func(*args, **kwargs)
         self._calls += 1
         cut = self.cut_in_place(args[0]) if func is torch.Tensor.detach_ else None

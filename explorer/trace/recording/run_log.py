@@ -46,6 +46,8 @@ class RunLog(TensorRegistry):
         self.bindings = Bindings()
         self.function_calls = FunctionCalls(self.line_at)
         self.gradients = GradientUse()
+        #: Whether this is a part of a run: nobody saw what came before, nor what follows.
+        self.is_part = False
         #: Whether what happens now is recorded; see `IterationRecorder`.
         self.recording = True
         #: How many results of operations the running statement has recorded.
