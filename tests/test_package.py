@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 import tarfile
@@ -17,7 +16,6 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-import explorer
 from benchmarks.load.serving import free_ports, started
 from benchmarks.load.tab import Tab
 from explorer.start import EXTRA, FOLDER
@@ -37,12 +35,9 @@ assert len(explorer.networks.inspect(model, torch.ones(1, 1, 5, 5)).layers) == 3
 """
 
 
-def child(program: str, folder: Path | None = None, **environment: str) -> str:
+def child(program: str) -> str:
     """What a new process prints that runs this program."""
-    paths = os.environ | {"PYTHONPATH": str(Path(explorer.__file__).parents[1])} | environment
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, env=paths, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -76,5 +77,6 @@ def test_commands_named_in_the_texts_exist():
     names = set(re.findall(r"`python -m ((?:docs|benchmarks|explorer|tests)[\w.]*)", text))
     assert len(names) >= 4
     for name in names:
-        path = ROOT / name.replace(".", "/")
-        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), name
+        found = find_spec(name)
+        assert found is not None, name
+        assert not found.submodule_search_locations or find_spec(f"{name}.__main__"), name

@@ -26,6 +26,7 @@ from explorer.lessons.exercises import factor_exercise, gradient_exercise
 
 pytestmark = pytest.mark.fast
 
+ROOT = Path(__file__).parents[2]
 FOLDER = Path(explorer.__file__).parent / "lessons"
 STEPS = [(name, n, s) for name, each in lessons().items() for n, s in enumerate(each.steps, 1)]
 
@@ -243,5 +244,5 @@ def test_any_text_is_written_so_that_it_is_read(title: str, question: str) -> No
 
 
 def test_the_recipe_names_every_condition() -> None:
-    page = (FOLDER.parents[1] / "docs" / "extending.md").read_text()
+    page = (ROOT / "docs" / "extending.md").read_text()
     assert [name for name in CONDITIONS if f"`{name}" not in page] == []
