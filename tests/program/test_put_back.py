@@ -20,6 +20,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
+import torchviz  # noqa: F401  (its setuptools adds a folder to sys.path, once)
 from torch import nn
 from torch.fx import traceback
 from torch.optim.optimizer import _global_optimizer_post_hooks

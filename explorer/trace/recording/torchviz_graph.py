@@ -166,10 +166,10 @@ def draw_graph(
     of `explorer.trace.Edge`). Saved tensors are included, unless one of them was changed in place:
     then torch refuses to return it.
     """
-    import torchviz  # brings graphviz and setuptools, which a run without a graph does not need
-
     with _deep_recursion(len(functions)), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torchviz's own; a program may have made them errors
+        import torchviz  # brings graphviz and setuptools, which a run without a graph does not need
+
         try:
             dot = torchviz.make_dot(tuple(roots), params=names, show_saved=True)
         except _UNDRAWN:
