@@ -12,6 +12,7 @@ import os
 import sys
 import types
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 
@@ -76,9 +77,11 @@ def _of_file(script: str) -> CodeType:
 
 
 def _of_module(name: str) -> tuple[CodeType, str, str]:
-    spec = importlib.util.find_spec(name)
-    if spec is not None and spec.submodule_search_locations is not None:
-        spec = importlib.util.find_spec(f"{name}.__main__")
+    spec = None
+    with suppress(ModuleNotFoundError):  # of a package around it
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
     loader = getattr(spec, "loader", None)
     if spec is None or spec.origin is None or not hasattr(loader, "get_code"):
         sys.exit(f"python -m explorer: there is no module {name} to run")

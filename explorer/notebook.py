@@ -27,7 +27,8 @@ def load_ipython_extension(shell: Any) -> None:
             return
         recording = record(step=options.step)
         with recording.around("<module>"):
-            done = shell.run_cell(cell)
+            # Lines count as they are seen, with that of the magic.
+            done = shell.run_cell(cell if cell.startswith("%%") else f"# %%explore {line}\n{cell}")
             recording.failed = done.error_in_exec
         if options.name is not None:
             shell.user_ns[options.name] = recording

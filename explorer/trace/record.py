@@ -181,7 +181,8 @@ class Recording:
         wherever it is."""
         self._listen()
         if self._function is not None or self._step in (None, 1):
-            self._running = _Running(sys._getframe(), self._counter, self._stop, base, file)
+            caller = sys._getframe(2)  # contextlib is between
+            self._running = _Running(caller, self._counter, self._stop, base, file)
         try:
             yield
         except BaseException as error:
@@ -228,7 +229,7 @@ class _Running:
         files.base = base or frame.f_code.co_qualname
         files.forced = file or (frame.f_code.co_filename if base is None else "")
         if files.forced:
-            files.line_at(files.forced, 1)
+            files.add(files.forced)
         self._recorder = recorder = _Recorder(files, frame, self._after_backward, stop)
         self.operations = recorder.operations
         self._warned: list[warnings.WarningMessage] = []

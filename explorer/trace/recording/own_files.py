@@ -101,21 +101,21 @@ class OwnFiles:
 
     def line_at(self, name: str, line: int) -> int:
         """The line of `source` that is this line of a file; 0 where the file is not one of them."""
-        file = self._files[name] if name in self._files else self._add(name)
+        file = self._files.get(name)
         return file.first + line - 1 if file is not None else 0
 
-    def _add(self, name: str) -> SourceFile | None:
-        """The file, if it is the reader's own and there is room for its text."""
-        self._files[name] = None
-        if not (is_own_file(name) or name == self.forced):
-            return None
+    def add(self, name: str) -> None:
+        """Add a file in which the reader's code runs, if there is room for its text."""
+        if name not in self._files:
+            self._files[name] = self._read(name)
+
+    def _read(self, name: str) -> SourceFile | None:
         lines = [line.rstrip("\r\n") + "\n" for line in linecache.getlines(name)]
         room = limits.MAX_SOURCE - sum(map(len, self._text))
         if not lines or sum(map(len, lines)) > room:
             return None
         shown = "cell" if name.startswith(_CELL) or "ipykernel" in name else os.path.basename(name)
         file = SourceFile(shown, len(self._text) + 1, len(lines))
-        self._files[name] = file
         self._text += lines
         self._by_line[name] = _statements_by_line("".join(lines))
         return file
@@ -139,6 +139,7 @@ class OwnFiles:
         if id(code) not in self._positions:
             self._held.append(code)
             self._positions[id(code)] = list(code.co_positions())
+            self.add(code.co_filename)
         positions = self._positions[id(code)]
         line, end, column, last = positions[instruction // 2] if instruction >= 0 else (None,) * 4
         if line is None or not self.line_at(code.co_filename, line):
@@ -175,6 +176,7 @@ class OwnFiles:
         """The names of a function's arguments, each with its place."""
         if id(code) not in self._arguments:
             self._held.append(code)
+            self.add(code.co_filename)
             count = code.co_argcount + code.co_kwonlyargcount
             names = [n for n in code.co_varnames[:count] if n != "self" and n[:1] != "."]
             self._arguments[id(code)] = tuple(

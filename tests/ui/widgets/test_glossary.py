@@ -7,10 +7,9 @@ import pytest
 import explorer
 from explorer.trace import Answer
 from explorer.training.optimizers import OPTIMIZERS
-from explorer.ui.network import tree
 from explorer.ui.optimizer import numbers
 from explorer.ui.widgets import glossary_dialog
-from explorer.view import answers, tensors
+from explorer.view import answers, layer_tree, tensors
 from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 
 pytestmark = pytest.mark.fast
@@ -52,7 +51,7 @@ def test_what_the_browser_says_may_be_anything(said: object) -> None:
 
 def test_headings_open_words_that_exist() -> None:
     headed = [column.term for column in tensors.COLUMNS if column.term]
-    columns = (*tree.LAYER_COLUMNS, *tree.PARAMETER_COLUMNS)
+    columns = (*layer_tree.LAYER_COLUMNS, *layer_tree.PARAMETER_COLUMNS)
     in_tree = [column for column in columns if column.term]
     assert all(column.term and column.term[0] in column.title for column in in_tree)
     headed += [column.term[1] for column in in_tree if column.term]

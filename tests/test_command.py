@@ -1,0 +1,94 @@
+"""`python -m explorer script.py`: the script runs as with `python`, and a page is written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import explorer
+
+_SCRIPT = """
+import sys
+import torch
+w = torch.tensor(1.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+for epoch in range(int(sys.argv[2])):
+    loss = (w * 3 - 1) ** 2
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(sys.argv, __name__, f"{w.item():.4f}")
+print("to stderr", file=sys.stderr)
+END
+"""
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    path = str(Path(explorer.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": path},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("", 0), ("sys.exit(7)", 7), ("raise ValueError('no')", 1)]
+)
+def test_a_script_runs_as_with_python(tmp_path: Path, end: str, code: int):
+    script = tmp_path / "train.py"
+    script.write_text(_SCRIPT.replace("END", end))
+    plain = run(tmp_path, "train.py", "--epochs", "4")
+    ours = run(
+        tmp_path, "-m", "explorer", "--step", "3", "--html", "s.html", "train.py", "--epochs", "4"
+    )
+    assert (plain.returncode, ours.returncode) == (code, code)
+    assert ours.stdout == plain.stdout
+    said = [line for line in ours.stderr.splitlines() if line.startswith("explorer: ")]
+    assert "\n".join(line for line in ours.stderr.splitlines() if line not in said) == (
+        plain.stderr.rstrip("\n")
+    )
+    assert len(said) == 1
+    assert "s.html" in said[0]
+    page = (tmp_path / "s.html").read_text()
+    assert "train.py" in page
+    assert "(w * 3 - 1) ** 2" in page
+
+
+def test_what_is_never_reached_is_said(tmp_path: Path):
+    (tmp_path / "train.py").write_text(_SCRIPT.replace("END", ""))
+    ours = run(tmp_path, "-m", "explorer", "--step", "9", "train.py", "--epochs", "2")
+    assert ours.returncode == 0
+    assert "2 iterations, and number 9 was asked for" in ours.stderr
+    assert not (tmp_path / "step.html").exists()
+
+
+def test_a_module_runs_with_m(tmp_path: Path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").touch()
+    (tmp_path / "own" / "train.py").write_text(
+        "import torch\nfrom . import __name__ as package\n"
+        "x = torch.ones(2, requires_grad=True)\n(x * 2).sum().backward()\nprint(package)\n"
+    )
+    ours = run(tmp_path, "-m", "explorer", "-m", "own.train")
+    assert (ours.returncode, ours.stdout) == (0, "own\n")
+    assert (tmp_path / "step.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "which script?"),
+        (["nothing.py"], "nothing.py: No such file"),
+        (["--step", "0", "x.py"], "no whole number from 1"),
+        (["-m", "no.such.module"], "no module"),
+    ],
+)
+def test_what_cannot_run_is_said(tmp_path: Path, arguments: list[str], said: str):
+    ours = run(tmp_path, "-m", "explorer", *arguments)
+    assert ours.returncode != 0
+    assert said in ours.stderr.replace("\n", " ")
+    assert "Traceback" not in ours.stderr
