@@ -173,6 +173,8 @@ DOCUMENT_STEPS, DOCUMENT_ROWS, DOCUMENT_ROOM = 2000, 2000, 2000
 ENTRIES = 256
 #: Nodes and blocks that a folded graph opens with: so many can be read in its frame.
 READABLE_NODES = 24
+#: Entries of gradients that a file can follow, and most tensors that it shows as pictures, too.
+DOCUMENT_ENTRIES, DOCUMENT_PICTURES = 500, 40
 #: Bytes of a document in a notebook's cell, with the still picture of its graph, and of that.
 CELL_BYTES, CELL_PICTURE = 200_000, 30_000
 #: Layouts of a folded graph that are made beforehand, each with another block open, of all passes

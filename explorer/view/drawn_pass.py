@@ -85,12 +85,15 @@ class PassGraph:
         asked: Collection[str] = (),
     ) -> None:
         self.shown, self._torch_names, self._asked = shown, torch_names, asked
+        self._place = trace.place
         self.boxes = leaf_boxes(shown)
         self._nodes, self._edges = _without(shown, self.boxes, () if saved else ("saved",))
         self._records = records_after(trace, shown)
         self.folds = NO_FOLDS
         if len(self._nodes) > limits.MAX_NODES or opens_on_modules(trace, shown):
-            self.folds = folds_of(self._nodes, self._edges, self._records, trace.source)
+            self.folds = folds_of(
+                self._nodes, self._edges, self._records, trace.source, trace.place
+            )
         self._hooked = hooked_tensors(trace, shown)
         self._steps = {step.node: step for step in shown.steps}
 
@@ -116,7 +119,7 @@ class PassGraph:
             folds,
             where,
             Links(places, notes),
-            names_of(shown.nodes, folds) if folds.blocks else None,
+            self.names() if folds.blocks else None,
         )
 
     def dot(self, unfolded: frozenset[str]) -> str:
@@ -137,6 +140,24 @@ class PassGraph:
             norms={b.id: f"gradient norm {b.norm:.4g}" for b in blocks if b.norm is not None},
             frames={b.id: (b.label, b.parts) for b in blocks if self.folds.is_open(b, unfolded)},
         )
+
+    def names(self) -> dict[str, str]:
+        """What the graph is searched by: its blocks, the nodes with a name of the program's, and
+        others."""
+        folds = self.folds
+        blocks = [b for b in folds.blocks.values() if b.kind not in ("iteration", "part")]
+        found = [(block.id, f"{block.label} · {block.size}") for block in blocks]
+        listed = [node for node in self.shown.nodes if node.kind not in ("saved", "accumulate")]
+        for node in sorted(listed, key=lambda node: not node.label):
+            around = folds.around(node.id)
+            inside = f" · in {folds.blocks[around[-1]].label}" if around else ""
+            found.append((node.id, describe(node, self._place) + inside))
+        times: Counter[str] = Counter()
+        names = {}
+        for name, text in found[: limits.MOST_FOUND]:
+            times[text] += 1
+            names[name] = f"{text} ({times[text]})" if times[text] > 1 else text
+        return names
 
     def _head(self, node: Node) -> tuple[str, str]:
         step = self._steps.get(node.id)
@@ -231,24 +252,6 @@ def factors_of(
         is_asked = f"{source}-{target}" in asked
         found[where.get(source, source), target] += [EdgeFactor("× ?")] if is_asked else given
     return {edge: listed(given) for edge, given in found.items()}
-
-
-def names_of(nodes: Sequence[Node], folds: Folds) -> dict[str, str]:
-    """What a large graph is searched by: its blocks, the nodes with a name of the program's, and
-    others."""
-    blocks = [b for b in folds.blocks.values() if b.kind not in ("iteration", "part")]
-    found = [(block.id, f"{block.label} · {block.size}") for block in blocks]
-    listed = [node for node in nodes if node.kind not in ("saved", "accumulate")]
-    for node in sorted(listed, key=lambda node: not node.label):
-        around = folds.around(node.id)
-        inside = f" · in {folds.blocks[around[-1]].label}" if around else ""
-        found.append((node.id, describe(node) + inside))
-    times: Counter[str] = Counter()
-    names = {}
-    for name, text in found[: limits.MOST_FOUND]:
-        times[text] += 1
-        names[name] = f"{text} ({times[text]})" if times[text] > 1 else text
-    return names
 
 
 def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -33,14 +33,14 @@ def all_html(trace: Trace) -> str:
     """All events of a run, and how many are left out."""
     left_out = trace.event_count - sum(event.times for event in trace.events)
     more = f'<div class="ax-note">{left_out:,} events in between are left out.</div>'
-    return (more if left_out > 0 else "") + events_html(trace.events)
+    return (more if left_out > 0 else "") + events_html(trace.events, trace.place)
 
 
-def events_html(events: Sequence[Event]) -> str:
-    """A list: number, line, what happened, and each change from … to."""
+def events_html(events: Sequence[Event], place: Callable[[int], str] = "line {}".format) -> str:
+    """A list: number, `place` of the line, what happened, and each change from … to."""
     first = {event.kind: event for event in reversed(events)}
     rows = "".join(
-        f"<div><b>{event.number}</b><span>{_line(event)}</span>"
+        f"<div><b>{event.number}</b><span>{escape(place(event.line)) if event.line else ''}</span>"
         f"<div>{_what(event, first[event.kind] is event)}</div>"
         f"{''.join(map(_change, event.changes))}</div>"
         for event in events
@@ -53,10 +53,6 @@ def _what(event: Event, first: bool) -> Html:
     before, name, after = event.what.partition(_NAMES.get(event.kind, "\0"))
     after += f", {event.times:,} times up to event {event.until:,}" if event.times > 1 else ""
     return html(before, term_link(event.kind, name) if first and name else name, after)
-
-
-def _line(event: Event) -> str:
-    return f"line {event.line}" if event.line else ""
 
 
 def _change(change: Change) -> str:

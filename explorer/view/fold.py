@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -144,15 +144,16 @@ def folds_of(
     edges: Sequence[Edge],
     records: Mapping[int, TensorRecord] | None = None,
     source: str = "",
+    place: Callable[[int], str] = "line {}".format,
 ) -> Folds:
     """The blocks of a graph. The `records` of its tensors tell the gradients of parameters, the
-    `source` of the program where its loops are."""
+    `source` of the program where its loops are, `place` what a line of it is called."""
     by_id = {node.id: node for node in nodes}
     users: dict[str, list[str]] = defaultdict(list)
     for edge in edges:
         if edge.source in by_id and edge.target in by_id:
             users[edge.source].append(edge.target)
-    paths = _paths_of_operations(nodes, _suites(source))
+    paths = _paths_of_operations(nodes, _suites(source), place)
     _attach(nodes, users, paths)
     places = {node.id: -i for i, node in enumerate(nodes)}
     for node in nodes:  # what is no operation stands where it is used first
@@ -200,7 +201,9 @@ class _Step:
 _Path = tuple[_Step, ...]
 
 
-def _paths_of_operations(nodes: Sequence[Node], suites: Mapping[int, _Suite]) -> dict[str, _Path]:
+def _paths_of_operations(
+    nodes: Sequence[Node], suites: Mapping[int, _Suite], place: Callable[[int], str]
+) -> dict[str, _Path]:
     """The path of each function, and of each output, which lies in no block."""
     paths: dict[str, _Path] = {node.id: () for node in nodes if node.kind == "output"}
     groups: dict[_Path, list[Node]] = defaultdict(list)
@@ -211,7 +214,7 @@ def _paths_of_operations(nodes: Sequence[Node], suites: Mapping[int, _Suite]) ->
         if len(members) <= _ONE_BY_ONE:
             paths |= {node.id: path for node in members}
         else:
-            paths |= {node.id: (*path, *steps) for node, steps in _divided(members, suites)}
+            paths |= {node.id: (*path, *steps) for node, steps in _divided(members, suites, place)}
     return paths
 
 
@@ -225,7 +228,9 @@ def _path(node: Node) -> _Path:
     return tuple(_Step(f"module {name}", "module", name) for name in modules)
 
 
-def _divided(members: Sequence[Node], suites: Mapping[int, _Suite]) -> Iterator[tuple[Node, _Path]]:
+def _divided(
+    members: Sequence[Node], suites: Mapping[int, _Suite], place: Callable[[int], str]
+) -> Iterator[tuple[Node, _Path]]:
     """The further steps to many operations of one function or module: where their lines ran several
     times the iteration, else the line; none where that divides nothing."""
     visits: dict[int, set[int]] = defaultdict(set)
@@ -242,12 +247,12 @@ def _divided(members: Sequence[Node], suites: Mapping[int, _Suite]) -> Iterator[
         times = sorted(set().union(*(visits[line] for line in lines)))
         count, is_loop = len(times), len(times) > 1 and 0 not in times
         whole, one = {
-            "loop": (f"{count:,} iterations of the loop on line {suite.line}", "iteration"),
+            "loop": (f"{count:,} iterations of the loop on {place(suite.line)}", "iteration"),
             "function": (f"{count:,} calls of {scopes[lines[0]]}", "call"),
-        }.get(suite.owner, (f"line {lines[0]} ×{count:,}", "run"))
+        }.get(suite.owner, (f"{place(lines[0])} ×{count:,}", "run"))
         loop = _Step(f"loop {suite.owner} {suite.line} {lines[0]}", "loop", whole, lines[0])
         for line in lines:
-            label = ", ".join(filter(None, (scopes[line], f"line {line}" if line else "elsewhere")))
+            label = ", ".join(filter(None, (scopes[line], place(line) if line else "elsewhere")))
             for rank, visit in enumerate(times, start=1):
                 if is_loop:
                     name = f"{one} {rank:,} of {count:,}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -218,8 +218,8 @@ def legend_html(dot: str, scale: tuple[RGB, str] | None = None) -> Html:
     return Html(f'<div class="ax-legend">{"".join(items)}</div>')
 
 
-def describe(node: Node) -> str:
-    """One line for the list: the reader's name, the function, the line."""
+def describe(node: Node, place: Callable[[int], str] = "line {}".format) -> str:
+    """One line for the list: the reader's name, the function, the `place` of its line."""
     parts = [node.label, node.name] if node.label and node.label != node.name else [node.name]
-    where = [f"line {node.line}"] if node.line and node.kind != "block" else []
+    where = [place(node.line)] if node.line and node.kind != "block" else []
     return " · ".join(parts + where)

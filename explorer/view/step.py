@@ -5,6 +5,7 @@ where the results go.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape
 from itertools import pairwise
 
@@ -89,20 +90,26 @@ def progress(now: int, shown: BackwardPass) -> str:
 
 
 def rule_html(
-    step: BackwardStep, shown: BackwardPass, *, letters: str = "", torch_names: bool = False
+    step: BackwardStep,
+    shown: BackwardPass,
+    *,
+    letters: str = "",
+    torch_names: bool = False,
+    place: Callable[[int], str] = "line {}".format,
 ) -> str:
     """What the node of a step is called, and what it does to the gradient. `letters` says what
-    those of its formula mean; `torch_names`: the operation is called as autograd does."""
+    those of its formula mean; `torch_names`: the operation is called as autograd does; `place` is
+    what a line is called."""
     node = _node(step, shown)
     word = node.name if torch_names else "" if node.kind == "accumulate" else operation(node.name)
     sentences = [
-        role(node, shown),
+        role(node, shown, place),
         step.words if step.words or step.formula else _NO_RULE,
         letters,
         *(f"Its gradient is a sum: {text}." for text in sums_at(step, shown)),
     ]
     if step.own:
-        sentences.append(f"The rule is your own backward, line {step.own}.")
+        sentences.append(f"The rule is your own backward, {place(step.own)}.")
     term = term_link("accumulation" if node.kind == "accumulate" else "vjp")
     name = title(node, shown)
     called = f" <code>{_function(node, word)}</code>" if word else ""
@@ -128,16 +135,16 @@ def _unstepped(picked: Selection, shown: BackwardPass) -> str:
         thing = picked.tensor.name if picked.tensor else picked.node.name if picked.node else ""
         reason = picked.tensor.why_none if picked.tensor else None
         why = f"{escape(reason.text)} {optional_term_link(reason.term)}" if reason else ""
-        none = "no recorded step" if _left_out(shown) else "no step"
+        none = "no recorded step" if left_out(shown) else "no step"
         return f"<b>{escape(thing)}</b> has {none} in this backward pass. {why}"
     return (
         f"{term_link('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
         f"{pluralize(shown.step_count, 'node')}, each only after everything that depends on it. "
-        "Move the slider, or choose a node." + _left_out(shown)
+        "Move the slider, or choose a node." + left_out(shown)
     )
 
 
-def _left_out(shown: BackwardPass) -> str:
+def left_out(shown: BackwardPass) -> str:
     """Which steps of a very long pass cannot be walked."""
     for before, after in pairwise(shown.steps):
         if after.number > before.number + 1:
@@ -179,7 +186,7 @@ def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
             parts.append(f'<div class="ax-from">from {escape(title(ways[0][0], shown))}</div>')
         else:
             users = users_of(step.node, shown)
-            lost = _left_out(shown) and any(user.kind == "function" for user in users)
+            lost = left_out(shown) and any(user.kind == "function" for user in users)
             source = "from a step that is not recorded" if lost else "backward starts here"
             parts.append(f'<div class="ax-from">{source}</div>')
     return f'<div class="ax-flow">{"".join(parts)}</div>'
@@ -211,25 +218,29 @@ def _labelled(name: str, value: Array | Plain, style: str = "") -> str:
     )
 
 
-def role(node: Node, shown: BackwardPass) -> str:
+def role(node: Node, shown: BackwardPass, place: Callable[[int], str] = "line {}".format) -> str:
     """What a node of this pass does to the gradient, and what it is in the reader's program."""
     if node.kind == "accumulate":
         leaf = next((n.label for n in inputs_of(node.id, shown) if n.label), node.label)
         return f"Adds the incoming gradient to {leaf or 'a leaf'}.grad."
     if node.kind != "function":
         return _DATA_ROLES.get(node.kind, "")
-    place = steps_of_nodes(shown).get(node.id)
-    step = None if place is None or shown.steps[place].node != node.id else shown.steps[place]
-    sentences = (_backward_role(node), _without_gradient(node, step, shown), _origin(node, shown))
+    at = steps_of_nodes(shown).get(node.id)
+    step = None if at is None or shown.steps[at].node != node.id else shown.steps[at]
+    sentences = (
+        _backward_role(node),
+        _without_gradient(node, step, shown),
+        _origin(node, shown, place),
+    )
     return " ".join(filter(None, sentences))
 
 
-def _origin(node: Node, shown: BackwardPass) -> str:
+def _origin(node: Node, shown: BackwardPass, place: Callable[[int], str]) -> str:
     """Which result of the program the node computed."""
     module = f", in {node.module}" if node.module else ""
     if not node.label:
         return f"It is part of computing {_user(node, shown)}{module}."
-    line = f" on line {node.line}" if node.line else ""
+    line = f" on {place(node.line)}" if node.line else ""
     return f"It computed {node.label}{line}{module}."
 
 

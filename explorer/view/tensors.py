@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from types import MappingProxyType
@@ -173,13 +173,14 @@ def _array(array: Array | None) -> str:
     return values.text(array, rows=_ROWS, columns=_COLUMNS, width=_WIDTH)
 
 
-def facts(record: TensorRecord) -> str:
-    """One line: name, shape, type, memory, the number of in-place changes, the line."""
+def facts(record: TensorRecord, place: Callable[[int], str] = "line {}".format) -> str:
+    """One line: name, shape, type, memory, the number of in-place changes, the `place` of its line,
+    and its module."""
     parts = [
         f"{shape_text(record.shape)} {record.dtype.removeprefix('torch.')}",
         f"{record.nbytes:,} bytes",
         term_link("version", f"version {record.autograd.version}"),
-        record.place,
+        place(record.line) if record.line else record.place,
     ]
     if record.origin.module:
         parts.append(f"in {record.origin.module}")
@@ -278,7 +279,7 @@ def _history(trace: Trace, record: TensorRecord) -> str:
         reason = f"{escape(record.why_none.text)} {optional_term_link(record.why_none.term)}"
         why = f'<div class="ax-from">.grad is None: {reason}</div>'
     own = events.of(trace, record.name)[:_EVENTS]
-    listed = events.events_html(own) if own else ""
+    listed = events.events_html(own, trace.place) if own else ""
     return (
         f'<div class="ax-flow"><span class="ax-label">What happened to it</span>{why}{listed}</div>'
     )

@@ -25,8 +25,9 @@ needs_dot = pytest.mark.skipif(not graphviz.available(), reason="needs dot")
 LAYERS = """\
 import torch
 from torch import nn
-layers = [nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3)) for _ in range(6)]
-model = nn.Sequential(*layers)
+def block():
+    return nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
+model = nn.Sequential(*(block() for _ in range(6)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 loss = model(torch.ones(2, 3)).sum()
 loss.backward()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
@@ -28,7 +28,7 @@ from explorer.view import graphviz
 from explorer.view.answers import error_html
 from explorer.view.document import page
 from explorer.view.glossary import html, term_link
-from explorer.view.graph import GRAPH, legend_html
+from explorer.view.graph import legend_html
 from explorer.view.health import finding_html
 from explorer.view.layer_tree import HELP, layer_tree, make_tables, totals
 from explorer.view.node_words import in_words
@@ -49,12 +49,11 @@ def report_document(report: Report, *, title: str = "", budget: int | None = Non
     whole = made.html()
     if budget is None or page.size_in_frame(whole) <= budget:
         return whole
-    for more in ({}, {"plots": False}, {"plots": False, "tables": False}):
-        html = made.html(room=0, **more)
-        room = budget - page.size_in_frame(html)
-        if room >= 0:
-            return made.html(room=room, **more) if room > limits.DOCUMENT_ROOM else html
-    return html
+    for plots, tables in ((True, True), (False, True), (False, False)):
+        make = partial(made.html, plots=plots, tables=tables)
+        if found := page.fit(make, budget):
+            return found
+    return made.html(0, plots=False, tables=False)
 
 
 def report_cell(report: Report) -> str:
@@ -84,7 +83,8 @@ class _Document:
     def html(self, room: int | None = None, *, plots: bool = True, tables: bool = True) -> str:
         """With the layouts that take no more than `room` characters, or all; with or without its
         chart and its tables."""
-        drawn = self.more if room is None else self.more[: page.fitting(self.more, room)]
+        others = [one.svg for one in self.laid_out[1:]]
+        drawn = others if room is None else others[: page.fitting(others, room)]
         data = {
             "graph": self._graph_data(len(drawn)),
             "layers": self._layers() if tables else None,
@@ -92,7 +92,7 @@ class _Document:
         }
         later = {"layouts": "\n".join(drawn)} if drawn else {}
         components = {"drawTree": _TREE, "drawPlots": PLOTS}
-        body = self._body(room is not None and len(drawn) < len(self.more), plots, tables)
+        body = self._body(room is not None and len(drawn) < len(others), plots, tables)
         return page.Page(self.title, body, data, later, components, "network").html()
 
     # -- the page
@@ -145,8 +145,6 @@ class _Document:
         if self.structure is None:
             reason = "forward failed" if self.report.error else "nothing requires a gradient"
             return page.notes([f"There is no graph, because {reason}."])
-        if self.opening is None:
-            return page.notes([page.NO_DOT])
         order = (
             ["The calls up to the error, in their order."]
             if self.report.error is not None and not self._has_graph
@@ -155,7 +153,7 @@ class _Document:
         return (
             f'<section id="drawn"><div class="row">{page.SEARCH}<span id="legend">'
             f"{self._legend(self.foldings[0])}</span></div>{page.notes(order)}"
-            f"{page.mounted('drawGraph', GRAPH, 'graph', self.opening)}"
+            f"{page.picture(self.laid_out)}"
             "<div class='row' id='foot'></div></section>"
         )
 
@@ -181,7 +179,7 @@ class _Document:
     def foldings(self) -> list[frozenset[str]]:
         """What may be open at a time: as it opens, with one more block, with one less, all closed,
         and all open, as far as there are not too many boxes."""
-        if self.structure is None or not graphviz.available():
+        if self.structure is None:
             return []
         first = first_unfolded(self.structure) | frozenset(self.failed[:-1])
         more = [first | {name, *around} for name, around in self._blocks.items()]
@@ -206,18 +204,9 @@ class _Document:
         return {name: f"b{digest(name)}" for name in names}
 
     @cached_property
-    def _svgs(self) -> list[str | None]:
-        return [svg and page.lean(svg) for svg in graphviz.svgs(map(self._dot, self.foldings))]
-
-    @property
-    def opening(self) -> str | None:
-        """The graph as it opens."""
-        return self._svgs[0] if self._svgs else None
-
-    @cached_property
-    def more(self) -> list[str]:
-        """It in all other foldings."""
-        return [svg or "" for svg in self._svgs[1:]]
+    def laid_out(self) -> list[page.LaidOut]:
+        """Its graph as it opens, and in all other foldings; nothing without the dot program."""
+        return page.lay_out(self.foldings, self._dot)
 
     def still(self) -> str:
         """A picture of it for viewers that show no frames."""
@@ -233,10 +222,10 @@ class _Document:
         return legend_html("", (full, html(term_link(_COLOUR_TERM, self.colour), span)))
 
     def _graph_data(self, count: int) -> dict[str, Any] | None:
-        if self.structure is None or self.opening is None:
+        if self.structure is None or not self.laid_out:
             return None
         ids, nodes = self._ids, self._every.nodes
-        shown = self.foldings[: count + 1]
+        shown = [one.unfolded for one in self.laid_out[: count + 1]]
         return {
             "unfolded": [[ids[name] for name in sorted(unfolded)] for unfolded in shown],
             "legends": [self._legend(unfolded) for unfolded in shown],
@@ -252,6 +241,7 @@ class _Document:
             | {ids[name]: name.partition(" #")[0] for name in self._blocks if "…" not in name},
             "failed": self.report.error.layer if self.failed and self.report.error else None,
             "factored": "",
+            "left": "",
             "places": {},
             "notes": {},
             "colours": {},

@@ -40,7 +40,7 @@ function foldingGraph({ key, info, svg, layouts, choose, marks, alt }) {
   const open = info.unfolded.map((blocks) => new Set(blocks))
   const svgs = [svg]
   let at = 0
-  let missing = ""
+  let said = "" // instead of what can be pressed
 
   const around = (id) => info.blocks[id]?.[2] ?? info.around[id] ?? []
   // The id of what is drawn for a node: itself, its leaf, or the block that hides it.
@@ -60,15 +60,16 @@ function foldingGraph({ key, info, svg, layouts, choose, marks, alt }) {
   async function go(index) {
     if (index && svgs.length < 2) svgs.push(...(await layouts()).split("\n"))
     at = index
+    said = ""
     if (info.legends) part("legend").innerHTML = info.legends[at]
     draw()
   }
 
   async function unfold(blocks) {
     const index = nearest(new Set([...open[at], ...blocks]), (set) => blocks.every((b) => set.has(b)))
-    missing = index === null ? blocks.at(-1) : ""
-    if (index === null) drawFoot()
-    else await go(index)
+    if (index !== null) return go(index)
+    said = `The inside of ${info.blocks[blocks.at(-1)][0]} is not in this file.`
+    drawFoot()
   }
 
   async function close(block) {
@@ -95,13 +96,12 @@ function foldingGraph({ key, info, svg, layouts, choose, marks, alt }) {
     const every = info.unfolded.findIndex((blocks) => blocks.length === Object.keys(info.blocks).length)
     const closed = info.unfolded.findIndex((blocks) => !blocks.length)
     foot.replaceChildren()
-    if (!Object.keys(info.blocks).length) return
-    const words = missing
-      ? `The inside of ${info.blocks[missing]?.[0] ?? missing} is not in this file.`
-      : "Press a block to open it, and the title of an open one to close it."
+    const left = info.left ? element("span", "ax-note", info.left) : ""
+    if (!Object.keys(info.blocks).length) return foot.append(said, left)
+    const words = said || "Press a block to open it, and the title of an open one to close it."
     if (open[at].size && closed >= 0) foot.append(button("Collapse all", "Draws every block as one box", () => go(closed)))
     if (every > 0 && at !== every) foot.append(button("Open all", "Draws every operation", () => go(every)))
-    foot.append(element("span", "ax-note", words))
+    foot.append(element("span", "ax-note", words), left)
   }
 
   function draw(selected) {
@@ -149,7 +149,9 @@ function foldingGraph({ key, info, svg, layouts, choose, marks, alt }) {
     part("find").onchange = () => {
       const typed = part("find").value.trim().toLowerCase()
       const name = typed && [...byName.keys()].find((one) => one.toLowerCase().includes(typed))
-      if (name) find(byName.get(name))
+      if (name) return find(byName.get(name))
+      said = typed && "Nothing in this graph has that name."
+      drawFoot()
     }
   }
   return { draw, find }

@@ -6,13 +6,15 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from explorer import limits
 from explorer.trace.colours import FAINT, GRADIENT, HOOK, PAPER
+from explorer.view import graphviz
 from explorer.view.component import SHARED, Component, read_script
 from explorer.view.glossary import GLOSSARY
 from explorer.view.graph import GRAPH
@@ -24,7 +26,8 @@ _STYLE = (_HERE / "page.css").read_text("utf-8")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 #: It and base64 are all that stands between script tags, so nothing of the reader's ends one.
 _LOADER = read_script(_HERE / "loader")
-NO_DOT = (
+_TOO_LARGE = "The graph is too large to be drawn."
+_NO_DOT = (
     "The graph is drawn by the dot program of Graphviz, which was not found: install it "
     "(graphviz.org/download), and make this file again."
 )
@@ -110,6 +113,22 @@ def fitting(texts: Sequence[str], size: int) -> int:
     return len(texts)
 
 
+def fit(make: Callable[[int], str], budget: int) -> str | None:
+    """The document that `make` makes with layouts of so many characters, as many as fit; None if it
+    is too large without any."""
+    html = make(0)
+    room = budget - size_in_frame(html)
+    if room < 0:
+        return None
+    while room > limits.DOCUMENT_ROOM:
+        fuller = make(room)
+        over = size_in_frame(fuller) - budget
+        if over <= 0:
+            return fuller
+        room -= over + limits.DOCUMENT_ROOM  # what is said of each layout takes room, too
+    return html
+
+
 def lean(svg: str) -> str:
     """An SVG of ours in a third of the characters once it is packed: without what the style sheet
     says, with one decimal, its curves relative to their start, which are equal for equal boxes."""
@@ -146,6 +165,29 @@ def mounted(name: str, component: Component, id: str, inside: str = "") -> str:
     """The element in which a component draws, with something `inside` its first one."""
     html = component.html.replace('<div class="canvas">', f'<div class="canvas">{inside}', 1)
     return f'<div class="{name}" id="{id}">{html.strip()}</div>'
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A graph with these blocks open."""
+
+    unfolded: frozenset[str]
+    svg: str
+
+
+def lay_out(
+    foldings: Sequence[frozenset[str]], dot: Callable[[frozenset[str]], str]
+) -> list[LaidOut]:
+    """A graph in as many foldings as can be laid out; none without the dot program."""
+    drawn = graphviz.svgs(map(dot, foldings)) if graphviz.available() else []
+    return [LaidOut(one, lean(svg)) for one, svg in zip(foldings, drawn, strict=False) if svg]
+
+
+def picture(drawn: Sequence[LaidOut]) -> str:
+    """The graph as it opens, or why there is none."""
+    if drawn:
+        return mounted("drawGraph", GRAPH, "graph", drawn[0].svg)
+    return notes([_TOO_LARGE if graphviz.available() else _NO_DOT])
 
 
 def section(title: str, *parts: str, id: str = "", open: bool | None = None) -> str:

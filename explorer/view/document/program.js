@@ -78,7 +78,20 @@ function drawWalk() {
   part("after").disabled = at === last
   part("rule").innerHTML = step?.rule ?? ""
   part("flows").innerHTML = step?.flows ?? ""
+  if (step?.entries.length) drawEntry(step.entries)
   if (at === last) pause()
+}
+
+// Where a factor is a matrix, one entry of the gradient: its row of the Jacobian.
+function drawEntry(entries) {
+  const [choice, sum] = [element("select"), element("div")]
+  choice.setAttribute("aria-label", "One entry of the gradient")
+  choice.append(...entries.map(([name], i) => Object.assign(element("option", "", name), { value: i })))
+  choice.onchange = () => (sum.innerHTML = entries[choice.value][1])
+  sum.innerHTML = entries[0][1]
+  const row = element("label", "row", "One entry of the gradient")
+  row.append(choice)
+  part("flows").append(row, sum)
 }
 
 function pause() {

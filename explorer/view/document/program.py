@@ -6,28 +6,30 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from html import escape
-from itertools import chain
 from typing import Any
 
 from explorer import limits
 from explorer.trace import BackwardPass, Trace
 from explorer.trace.explain.order import arrange, can_be_tried
 from explorer.trace.text import as_on_a_terminal, outside_numbers
+from explorer.training.formatting import pluralize
 from explorer.view import curves, events, graphviz, tensors, walk
 from explorer.view.answers import answer_html, error_html, notices_html
 from explorer.view.document import page
-from explorer.view.drawn_pass import DrawnPass, PassGraph, names_of
+from explorer.view.drawn_pass import DrawnPass, PassGraph
+from explorer.view.entry import entry_html, matrix_inputs
 from explorer.view.fix import changed_lines, diff_html
-from explorer.view.graph import GRAPH, describe, legend_html
+from explorer.view.graph import legend_html
 from explorer.view.leaves import leaf_colours, node_colours
 from explorer.view.live_numbers import line_ends
 from explorer.view.mathml import math_html
 from explorer.view.plot import PLOTS, plots_data
 from explorer.view.rule_names import named_rule
-from explorer.view.step import progress, rule_html, step_html
-from explorer.view.table import TABLE, table_data
+from explorer.view.step import left_out, progress, rule_html, step_html
+from explorer.view.table import TABLE, Row, table_data
 
 #: Heights of the charts of the loss and of a norm, in CSS pixels.
 _LOSS, _NORM = 200, 142
@@ -45,17 +47,14 @@ def document(trace: Trace, *, title: str = "", budget: int | None = None) -> str
     """The trace as one HTML file. With a `budget`, it takes no more than so many bytes in a
     `frame`: what does not fit is left to `save`."""
     made = _Document(trace, title)
-    left_out: tuple[str, ...] = ()
-    html = made.html(left_out)
-    if budget is None or page.size_in_frame(html) <= budget:
-        return html
-    for more in (_BLOCKS, _DETAILS, _FLOWS, _STEPS, _OTHERS):
-        left_out = (*left_out, more)
-        html = made.html(left_out)
-        room = budget - page.size_in_frame(html)
-        if room >= 0:
-            return made.html(left_out, room) if room > limits.DOCUMENT_ROOM else html
-    return html
+    whole = made.html(())
+    if budget is None or page.size_in_frame(whole) <= budget:
+        return whole
+    orders = (_BLOCKS, _DETAILS, _FLOWS, _STEPS, _OTHERS)
+    for count in range(1, len(orders) + 1):
+        if found := page.fit(partial(made.html, orders[:count]), budget):
+            return found
+    return made.html(orders)
 
 
 def cell(trace: Trace) -> str:
@@ -84,7 +83,8 @@ class _Document:
         later = {}
         for i, one in enumerate(self.passes):
             flows, steps = (what not in left_out for what in (_FLOWS, _STEPS))
-            drawn = one.more if whole else one.more[: page.fitting(one.more, room)] if not i else []
+            others = [each.svg for each in one.laid_out[1:]]
+            drawn = others if whole else [] if i else others[: page.fitting(others, room)]
             later[f"pass-{i}"] = json.dumps(
                 one.data(len(drawn), flows=flows, steps=steps, is_first=not i)
             )
@@ -164,10 +164,7 @@ class _Document:
             sentence = "" if self.trace.error else "backward has not run, so there is no graph."
             return f'<section id="drawn">{page.notes([sentence] if sentence else [])}</section>'
         first = self.passes[0]
-        if first.opening is None:
-            picture = page.notes([page.NO_DOT])
-        else:
-            picture = page.mounted("drawGraph", GRAPH, "graph", first.opening)
+        picture = page.picture(first.laid_out)
         return (
             f'<section id="drawn"><div class="row">{self._choice()}{page.SEARCH}'
             f"<span id='legend'>{legend_html(first.drawn.dot)}</span></div>{picture}"
@@ -234,6 +231,8 @@ class _Document:
         trace = self.trace
         shown = tensors.shown_tensors(trace)
         rows = tensors.tensor_rows(shown, colours=leaf_colours(trace), most=limits.DOCUMENT_ROWS)
+        if len(trace.files) > 1:
+            rows = tuple(_in_file(row, trace) for row in rows)
         return table_data(
             tensors.tensor_columns(trace.tensors),
             rows,
@@ -246,9 +245,10 @@ class _Document:
     def _details(self) -> dict[int, str]:
         """Each tensor in detail."""
         shown = tensors.shown_tensors(self.trace)[: limits.DOCUMENT_ROWS]
+        pictures = len(shown) <= limits.DOCUMENT_PICTURES
         return {
-            record.id: f"{tensors.facts(record)}<div class='ax-flows'>"
-            f"{''.join(tensors.detail(self.trace, record, pictures=False))}</div>"
+            record.id: f"{tensors.facts(record, self.trace.place)}<div class='ax-flows'>"
+            f"{''.join(tensors.detail(self.trace, record, pictures=pictures))}</div>"
             for record in shown
         }
 
@@ -284,33 +284,49 @@ class _Pass:
         )
         self.graph = PassGraph(trace, shown)
         most = max(1, limits.MOST_LAYOUTS // len(trace.passes))
-        self.foldings = self.graph.foldings()[:most] if graphviz.available() else []
+        every = self.graph.foldings()
+        self._foldings, self._left = every[:most], len(every[most:])
 
     @cached_property
     def drawn(self) -> DrawnPass:
         return self.graph.draw()
 
     @cached_property
-    def _svgs(self) -> list[str | None]:
-        factored = [self.drawn.with_factors] if self.drawn.with_factors and self.foldings else []
-        dots = map(self.graph.dot, self.foldings)
-        return [svg and page.lean(svg) for svg in graphviz.svgs(chain(factored, dots))]
+    def laid_out(self) -> list[page.LaidOut]:
+        """Its graph as it opens, and in all other foldings; nothing without the dot program."""
+        return page.lay_out(self._foldings, self.graph.dot)
 
     @cached_property
-    def opening(self) -> str | None:
-        """The graph as it opens."""
-        return self._svgs[bool(self.drawn.with_factors)] if self._svgs else None
+    def _factored(self) -> str:
+        """The graph with the factors on its edges, where these fit."""
+        dot = self.drawn.with_factors
+        return page.lean((graphviz.svg(dot) if dot and self.laid_out else None) or "")
 
     @cached_property
-    def more(self) -> list[str]:
-        """It in all other foldings."""
-        return [svg or "" for svg in self._svgs[bool(self.drawn.with_factors) + 1 :]]
+    def _entries(self) -> dict[int, list[tuple[str, str]]]:
+        """By step: the entries of its gradients that can be followed, each with the sum that gives
+        it."""
+        found: dict[int, list[tuple[str, str]]] = {}
+        left = limits.DOCUMENT_ENTRIES
+        for i, step in enumerate(self.shown.steps):
+            for one in matrix_inputs(step, self.shown) if left > 0 else ():
+                for index in one.entries[: max(left, 0)]:
+                    name = f"{one.name}{list(index) or ''}"
+                    found.setdefault(i, []).append((name, entry_html(step, one, index)))
+                left -= len(one.entries)
+        return found
+
+    def _sentences(self) -> Iterator[str]:
+        """What is not here."""
+        if self._left:
+            yield f"{pluralize(self._left, 'block')} cannot be opened here."
+        if left_out(self.shown):
+            yield left_out(self.shown).strip()
 
     def data(self, foldings: int, *, flows: bool, steps: bool, is_first: bool) -> dict[str, Any]:
         """What the browser gets: of its foldings so many, besides the first; with the `steps` of
         the walk, and their `flows`."""
         shown, graph, folds = self.shown, self.graph, self.graph.folds
-        names = names_of(shown.nodes, folds) if folds.blocks else None
         steps_of = walk.steps_of_nodes(shown)
         hidden = [node for node in shown.nodes if node.kind == "saved"]
         nodes = {
@@ -320,16 +336,17 @@ class _Pass:
         }
         return {
             "title": self.title,
-            "svg": "" if is_first else self.opening,
-            "factored": (self._svgs[0] if self.drawn.with_factors and self._svgs else None) or "",
-            "unfolded": [sorted(blocks) for blocks in self.foldings[: foldings + 1]],
+            "svg": "" if is_first or not self.laid_out else self.laid_out[0].svg,
+            "factored": self._factored,
+            "unfolded": [sorted(one.unfolded) for one in self.laid_out[: foldings + 1]],
+            "left": " ".join(self._sentences()),
             "blocks": {
                 block.id: [block.label, block.line, block.around] for block in folds.blocks.values()
             },
             "around": {name: around for name, around in folds.nodes.items() if around},
             "boxes": graph.boxes,
             "nodes": nodes,
-            "names": names or {n.id: describe(n) for n in self.drawn.nodes[: limits.MAX_NODES]},
+            "names": graph.names(),
             "notes": dict(self.drawn.links.notes),
             "colours": dict(node_colours(self.trace, shown.nodes)),
             "arrival": walk.arrival_steps(shown),
@@ -344,15 +361,16 @@ class _Pass:
         for i, step in enumerate(shown.steps[: limits.DOCUMENT_STEPS]):
             rule = named_rule(step, shown)
             formulas = "".join(map(math_html, filter(None, (rule.formula, rule.numbers))))
+            words = rule_html(step, shown, letters=rule.letters, place=self.trace.place)
             found = walk.raw_marks(i, shown)
             yield {
                 "node": step.node,
                 "to": [flow.to for flow in step.grads_out if flow.to is not None],
                 "moving": [list(vars(move).values()) for move in found.moving],
                 "sums": [list(vars(one).values()) for one in found.sums],
-                "rule": f'{rule_html(step, shown, letters=rule.letters)}<div class="rule">'
-                f"{formulas}</div>",
+                "rule": f'{words}<div class="rule">{formulas}</div>',
                 "flows": step_html(walk.Selection(step=i), shown) if flows else "",
+                "entries": self._entries.get(i, []) if flows else [],
                 "at": progress(i + 1, shown),
             }
 
@@ -364,6 +382,12 @@ _WALK = (
     '<input type="range" id="at" min="0" value="0" aria-label="Step of the backward pass">'
     '<output id="where"></output></div>'
 )
+
+
+def _in_file(row: Row, trace: Trace) -> Row:
+    """A row of the table with the file of its line."""
+    place = trace.place(row.line).removeprefix("line ") if row.line else row.cells[1]
+    return replace(row, cells=(row.cells[0], place, *row.cells[2:]))
 
 
 def _title(trace: Trace) -> str:
