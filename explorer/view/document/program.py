@@ -190,7 +190,7 @@ class _Document:
         lines, ends = trace.source.split("\n"), line_ends(trace, True)
         while len(lines) > 1 and not lines[-1].strip():
             lines.pop()
-        named = Counter(t.line for t in trace.tensors if t.named and not t.origin.scope)
+        named = Counter(line for line, _ in {(t.line, t.name) for t in trace.tensors if t.named})
         ends = {line: end for line, end in ends.items() if named[line] < 2}  # else: of which?
         parts = []
         failed = trace.error.line if trace.error else None
