@@ -19,7 +19,9 @@ def math_html(tex: str) -> str:
     body = tex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
     lines = _lines(body) if body != tex else [tex]
     try:
-        return "".join(f"<div>{convert(line.replace('&=', '='))}</div>" for line in lines if line)
+        # It keeps the backslash of an underscore in words.
+        shown = [convert(line.replace("&=", "=")).replace("\\_", "_") for line in lines if line]
+        return "".join(f"<div>{line}</div>" for line in shown)
     except Exception:  # a rule without its formula is worth more than none
         _LOG.exception("no MathML for %s", tex)
         return ""

@@ -80,6 +80,13 @@ def test_it_holds_every_step_with_its_rule() -> None:
     assert len(html) < 100_000
 
 
+def test_names_in_formulas_are_the_programs() -> None:
+    html = document(explorer.run("out_1 = x*x\ny = out_1*3", inputs={"x": 2.0}))
+    formulas = "".join(rules(html))
+    assert "<mtext>out_1</mtext>" in formulas
+    assert "\\_" not in formulas
+
+
 @needs_dot
 def test_numbers_in_the_graph_are_whole() -> None:
     trace = explorer.run("a = torch.sin(x*x)\nout = a*3 + x**2", inputs={"x": 2.0})
