@@ -6,6 +6,7 @@ those of networks by `explorer.show`.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -46,7 +47,8 @@ def script(name: str, step: int) -> Callable[[Path], object]:
     def make(path: Path) -> None:
         options = ["--step", str(step), "--html", str(path)]
         command = [sys.executable, "-m", "explorer", *options, f"{name}.py"]
-        subprocess.run(command, cwd=FOLDER, check=True)
+        places = os.environ | {"PYTHONPATH": str(FOLDER.parents[1])}
+        subprocess.run(command, cwd=FOLDER, check=True, env=places)
 
     return make
 
@@ -73,8 +75,8 @@ def failing(path: Path) -> None:
 GALLERY = (
     Entry("chain", "the chain rule, factor by factor", program("chain")),
     Entry("accumulate", "gradients that add up, and zero_grad", program("accumulate")),
-    Entry("none", "why a .grad is None", program("none_non_leaf")),
-    Entry("nan", "a NaN that only backward sees", program("nan")),
+    Entry("none", "why a .grad is None", program("none_rebound")),
+    Entry("nan", "a NaN that only backward sees", program("nan_where")),
     Entry("scores", "a classifier that hardly learns, explained", script("scores", 10)),
     Entry("gan", "an iteration with three backward passes", script("gan", 3)),
     Entry("resnet18", "a training step of ResNet-18", script("resnet18", 2)),
