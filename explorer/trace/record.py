@@ -289,7 +289,7 @@ class _Running:
     def _after_backward(self) -> None:
         if self._counter is not None:
             self._recorder.is_due = self._counter.note_backward(sys._getframe(1))
-        elif self._recorder.number > limits.MOST_RECORDED:
+        if self._recorder.number > limits.MOST_RECORDED:
             self._recorder.notices.add(
                 f"More than {limits.MOST_RECORDED:,} tensors: what came then was not recorded."
             )

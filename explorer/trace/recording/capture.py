@@ -18,7 +18,7 @@ BINS = 20
 #: Histograms of larger tensors count every k-th element, about this many in all.
 SAMPLE = 1 << 14
 #: The elements of which a norm is computed at once.
-ROW = 4096
+ROW = 128
 
 
 class CapturedValues:
