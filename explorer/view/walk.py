@@ -4,9 +4,10 @@ way.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
@@ -240,7 +241,7 @@ def _sums(
     for one in _waiting(shown):
         place = where.get(one.name, one.name)
         if one.since <= now <= one.until and (one.name in drawn or _is(kinds.get(place), "leaf")):
-            found.append(_sum(place, now, one.slots, one.totals))
+            found.append(one.sum_at(place, now))
     if _is(kinds.get(shown.steps[now].node), "accumulate"):
         found += _accumulated(shown.steps[now], shown)
     return found
@@ -260,6 +261,16 @@ class _Waiting:
     until: int
     slots: Mapping[int, Sequence[tuple[int, Array]]]
     totals: Sequence[Array | None]
+    #: The sums, by where they stand and how much of each input has arrived.
+    known: dict[tuple[object, ...], Sum] = field(default_factory=dict)
+
+    def sum_at(self, place: str, now: int) -> Sum:
+        """What stands at the node at this step."""
+        steps = [[i for i, _ in parts] for parts in self.slots.values()]
+        key = place, *((bisect_left(of, now), bisect_right(of, now)) for of in steps)
+        if key not in self.known:
+            self.known[key] = _sum(place, now, self.slots, self.totals)
+        return self.known[key]
 
 
 @kept_with_pass
@@ -316,7 +327,8 @@ def _accumulated(step: BackwardStep, shown: BackwardPass) -> list[Sum]:
 
 def _added(parts: Sequence[Array], count: int) -> str:
     """Parts of a sum of `count`: "2 + 5", and "2 + …" while some are missing."""
-    texts = [_term(part) if count > 1 else short(part) for part in parts]
+    few = parts if len(parts) <= _TERMS else [*parts[: _TERMS - 2], None, parts[-1]]
+    texts = ["…" if part is None else _term(part) if count > 1 else short(part) for part in few]
     return _joined(texts) + (" + …" if 0 < len(parts) < count else "")
 
 

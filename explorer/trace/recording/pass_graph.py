@@ -180,7 +180,8 @@ def merge(
 ) -> tuple[list[Node], list[Edge]]:
     """Draw one node in place of several: `blocks` has it by the id of each. Of several edges
     between the same two, one of a flow is kept; inside of a block none is."""
-    merged = list(dict.fromkeys(blocks.get(node.id, node) for node in nodes))
+    drawn = (blocks.get(node.id, node) for node in nodes)
+    merged = list({node.id: node for node in drawn}.values())
     joined: dict[tuple[str, str], Edge] = {}
     for edge in edges:
         source, target = (

@@ -328,11 +328,10 @@ class _Pass:
         the walk, and their `flows`."""
         shown, graph, folds = self.shown, self.graph, self.graph.folds
         steps_of = walk.steps_of_nodes(shown)
-        hidden = [node for node in shown.nodes if node.kind == "saved"]
         nodes = {
             node.id: [node.tensor, node.line, steps_of.get(node.id)]
             for node in shown.nodes
-            if node not in hidden
+            if node.kind != "saved"
         }
         return {
             "title": self.title,
