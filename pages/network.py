@@ -49,4 +49,4 @@ shown = Shown(settings, facts, report, inspected)
 open_tabs = draw_tabs(tabs.tab_titles(shown), "part")
 drawn = tabs.draw_parts(shown, choice, top, left, right, open_tabs)
 with menu, reported(settings.source):
-    choose.download_menu(shown, drawn)
+    choose.draw_downloads(shown, drawn)

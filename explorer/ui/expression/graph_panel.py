@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -12,14 +13,18 @@ import streamlit as st
 
 from explorer import limits
 from explorer.trace import BackwardPass, Node, Trace, to_plain
+from explorer.trace.proof.prove import untried
 from explorer.trace.script import script
 from explorer.trace.text import digest
 from explorer.ui.expression import iterations
+from explorer.ui.expression.output import with_repainted_figures
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker
 from explorer.ui.expression.walk import TORCH_NAMES, draw_walk
 from explorer.ui.server.shared_cache import derived, shared
-from explorer.ui.widgets.basics import as_code, download_entry, menu
+from explorer.ui.server.tries import known
+from explorer.ui.widgets.basics import as_code, download_entry
+from explorer.ui.widgets.download_menu import download_menu
 from explorer.ui.widgets.drag import draggable_leaves
 from explorer.ui.widgets.inputs import in_link
 from explorer.ui.widgets.mounts import before_error, draw_legend, graph_files, mount_graph
@@ -28,6 +33,7 @@ from explorer.ui.widgets.open_network import show_network
 from explorer.ui.widgets.query_params import report_invalid
 from explorer.ui.widgets.reconnect import keep, restore_once
 from explorer.view import graphviz
+from explorer.view.document import document
 from explorer.view.drawn_pass import DrawnPass, make_graph, opens_on_modules
 from explorer.view.fold import Folds
 from explorer.view.graph import Draggable, Marks
@@ -302,13 +308,11 @@ def _shared_graph(
 
 def _draw_downloads(run: ProgramRun, dot: str | None) -> None:
     """A menu of files; those of the graph only where there is one. While gradients are hidden the
-    script, which would print them, is left out."""
-    place = menu(
-        "Download",
-        icon="download",
-        key="download",
-        help="The graph, all numbers of the run, or a script that prints them",
-    )
+    script, which would print them, is left out; so is the page while an exercise asks for one."""
+    is_asked = run.hidden or run.asked
+    make = None if is_asked else partial(_page_html, run)
+    others = "The graph, all numbers of the run, a script that prints them"
+    place = download_menu(make, "expression", others)
     if place is None:
         return
     with place:
@@ -336,3 +340,10 @@ def _draw_downloads(run: ProgramRun, dot: str | None) -> None:
                 "text/x-python",
                 "Needs only PyTorch and prints the same table",
             )
+
+
+def _page_html(run: ProgramRun) -> str:
+    """What is known of the run when the file is asked for, as a document."""
+    trace = known(run.trace) or untried(run.trace)
+    trace = replace(trace, answers=(*run.own_rules, *trace.answers))
+    return document(with_repainted_figures(trace))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from html import escape
 
+import numpy as np
 import streamlit as st
 
 from explorer import limits, sandbox
@@ -105,7 +107,7 @@ def _draw_figure(number: int, figures: tuple[Figure, ...]) -> bool:
 
 def _repainted(figure: Figure, slot: str, label: str, place: object) -> bytes | str | None:
     """The figure as PNG, or why there is none; None while it is being written."""
-    key = hashlib.blake2b(figure.png.tobytes()).hexdigest()
+    key = _key(figure)
     known = _repainted_figures.get(key)
     if known is not None:
         return known
@@ -130,3 +132,19 @@ def _repainted(figure: Figure, slot: str, label: str, place: object) -> bytes | 
         forget(slot)
         _repainted_figures.put(key, png)
     return png
+
+
+def _key(figure: Figure) -> str:
+    return hashlib.blake2b(figure.png.tobytes()).hexdigest()
+
+
+def with_repainted_figures(trace: Trace) -> Trace:
+    """The trace with its figures as they are on the page; a note says which are not there yet."""
+    figures, notes = [], list(trace.notes)
+    for number, figure in enumerate(trace.figures, 1):
+        png = _repainted_figures.get(_key(figure))
+        if png is None:
+            notes.append(f"Figure {number} was not on the page yet, so it is not in this file.")
+        else:
+            figures.append(replace(figure, png=np.frombuffer(png, np.uint8)))
+    return replace(trace, figures=tuple(figures), notes=tuple(notes))

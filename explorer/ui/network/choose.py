@@ -36,17 +36,18 @@ from explorer.ui.widgets.basics import (
     columns,
     device,
     download_entry,
-    menu,
     note,
     program_error,
     whole,
 )
+from explorer.ui.widgets.download_menu import download_menu
 from explorer.ui.widgets.editor import draw_lines, editor
 from explorer.ui.widgets.mounts import graph_files
 from explorer.ui.widgets.open_in_optimizer import step_network, step_texts
 from explorer.ui.widgets.open_network import OWN, show_maps, take_program
 from explorer.ui.widgets.query_params import accept_renamed
 from explorer.ui.widgets.weights_download import download_weights
+from explorer.view.document import report_document
 
 _SIDES = (16, 512)
 _NAMES = (OWN, *names())
@@ -203,14 +204,11 @@ def step_button(settings: Settings, facts: PresetFacts) -> None:
         step_network(settings.name)
 
 
-def download_menu(shown: Shown, drawn: DrawnGraph | None) -> None:
+def draw_downloads(shown: Shown, drawn: DrawnGraph | None) -> None:
     """Draw a menu of files; files of the graph only if there is one."""
-    place = menu(
-        "Download",
-        icon="download",
-        key="download",
-        help="The tables, the graph, or a script that prints the same norms",
-    )
+    make = partial(report_document, shown.report, title=shown.facts.title)
+    others = "The tables, the graph, a script that prints the same norms"
+    place = download_menu(make, "network", others)
     if place is None:
         return
     with place:
