@@ -6,6 +6,7 @@ import explorer.ui.server.early  # noqa: F401  (first)
 from explorer.ui.optimizer import (
     charts,
     controls,
+    downloads,
     live,
     more,
     numbers,
@@ -39,6 +40,7 @@ workspace = session.open_session(chosen, optimizer)
 with top:
     more.draw_more(workspace)
     compared = runs.choose_runs(workspace)
+    downloads.draw_downloads(workspace)
     problems.draw_question(chosen)
 if refused := session.refusal():
     program_error(refused)

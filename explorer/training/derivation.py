@@ -142,3 +142,15 @@ class Update:
             for line in self.lines
         )
         return replace(self, before=cut(self.before), grad=cut(self.grad), lines=lines)
+
+
+def flat_index(values: np.ndarray, place: int, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Where the arithmetic's `values` have the number at this `place`, flattened, of a parameter of
+    this shape: they may be flattened too, or hold complex numbers as pairs, of which the real part
+    is meant. None where they hold the first numbers only."""
+    index = tuple(int(i) for i in np.unravel_index(place, shape)) if shape else ()
+    if values.shape[: len(shape)] == tuple(shape):
+        return index + (0,) * (values.ndim - len(shape))
+    if place >= len(values):
+        return None
+    return (place, *(0,) * (np.ndim(values) - 1))

@@ -16,6 +16,8 @@ def math_html(tex: str) -> str:
     """A formula of the rules as MathML, each line of an aligned one by itself."""
     from latex2mathml.converter import convert  # 30 ms, needed for few pages
 
+    if r"\href" in tex:  # a program may have written it: none of ours has a link
+        return ""
     body = tex.removeprefix(r"\begin{aligned} ").removesuffix(r" \end{aligned}")
     lines = _lines(body) if body != tex else [tex]
     try:

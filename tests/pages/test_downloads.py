@@ -114,3 +114,21 @@ def test_of_the_readers_own_network_everything_is_escaped(written: list[Any]) ->
     open_menu(linked("pages/network.py", preset="Your own", module=program))
     html = checked(written[-1]().decode())
     assert name in json.dumps(parsed(html, "data")["layers"])
+
+
+def test_the_runs_of_an_optimizer(written: list[Any]) -> None:
+    at = open_menu(opened("pages/optimizer.py"))
+    at.query_params["compare"] = "Adam lr=0.05"
+    at.run()
+    for name in ("zero_grad", "forward", "backward", "step", "forward"):
+        at.button(key=f"press-{name}").click().run()
+    html = checked(written[-1]().decode())
+    surface, *curves = parsed(html, "data")["plots"]
+    assert surface["image"].startswith("data:image/svg+xml;base64,")
+    assert [line["name"] for line in surface["lines"]] == ["run 2", "your run"]
+    assert [line["x"][0] for line in surface["lines"]] == [-5, -5]
+    assert surface["lines"][1]["x"] == pytest.approx([-5, -4.6])
+    assert {curve["name"] for curve in curves} >= {"loss", "curve-gradient-norm"}
+    assert "<td>Adam lr=0.05</td>" in html
+    assert "<math" in html
+    assert "The last step" in html

@@ -39,28 +39,43 @@ _FIT = "fit"
 
 def draw_fit(workspace: Workspace) -> None:
     """Draw the model's output for its data, where there is a picture of it."""
-    if workspace.chosen.key in _FITS:
-        fit = _fit(workspace, workspace.points()[-1])
+    fit = fit_plot(workspace)
+    if fit is not None:
         mount_plots({"fit": (fit, _BESIDE)}, "", key="fit")
+
+
+def fit_plot(workspace: Workspace) -> Plot | Blank | None:
+    """The model's output for its data; None where there is no picture of it."""
+    return _fit(workspace, workspace.points()[-1]) if workspace.chosen.key in _FITS else None
 
 
 def draw_loss(runs: Sequence[Run]) -> None:
     """Draw the loss of all runs, beside the surface."""
+    mount_plots({"curve-loss": (loss_plot(runs), _LOSS)}, "", key="loss-curve")
+
+
+def loss_plot(runs: Sequence[Run]) -> Plot:
+    """The loss of all runs."""
     losses = [(run.view.track.loss.steps, run.view.track.loss.values) for run in runs]
-    mount_plots({"curve-loss": (_curve("loss", losses, runs), _LOSS)}, "", key="loss-curve")
+    return _curve("loss", losses, runs)
 
 
 def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False) -> None:
-    """Draw the gradient norm of all runs; again soon where one is `behind`."""
-    cells: dict[str, tuple[Plot | Blank, int]] = {}
-    norms = [(run.view.track.norm.steps, run.view.track.norm.values) for run in runs]
-    cells["curve-gradient-norm"] = (_curve("gradient norm", norms, runs), _LOWER)
-    if any(run.view.settings.scheduler for run in runs):
-        rates = [(run.view.track.lr.steps, run.view.track.lr.values) for run in runs]
-        cells["curve-lr"] = (_curve("lr", rates, runs), _LOWER)
+    """Draw the other curves of all runs; again soon where one is `behind`."""
+    cells = {name: (plot, _LOWER) for name, plot in other_plots(runs).items()}
     again = PAUSE if workspace.run is not None or behind else None
     frame = -sum(run.view.track.steps for run in runs) if behind else workspace.version
     mount_plots(cells, "", key="curves", again=again, frame=frame)
+
+
+def other_plots(runs: Sequence[Run]) -> dict[str, Plot]:
+    """The gradient norm of all runs, and the learning rate where a scheduler changes it."""
+    norms = [(run.view.track.norm.steps, run.view.track.norm.values) for run in runs]
+    plots = {"curve-gradient-norm": _curve("gradient norm", norms, runs)}
+    if any(run.view.settings.scheduler for run in runs):
+        rates = [(run.view.track.lr.steps, run.view.track.lr.values) for run in runs]
+        plots["curve-lr"] = _curve("lr", rates, runs)
+    return plots
 
 
 def draw_graph(view: View) -> None:

@@ -225,12 +225,3 @@ def _show_code(workspace: Workspace) -> None:
         return
     st.html('<div class="ax-note">It needs only PyTorch and ends with the same numbers.</div>')
     st.code(text, height=420, wrap_lines=True)
-    st.download_button(
-        "Download",
-        text,
-        "steps.py",
-        "text/x-python",
-        icon=":material/download:",
-        on_click="ignore",
-        help="The script as a file",
-    )

@@ -23,6 +23,7 @@ from explorer import limits
 from explorer.trace.text import number, shape_text
 from explorer.training import DerivationLine, ParameterView, Update, View
 from explorer.training.clipping import Clip
+from explorer.training.derivation import flat_index
 from explorer.training.formatting import element_name
 from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.optimizers import optimizer_spec
@@ -42,6 +43,7 @@ _component = st.components.v2.component(
     js=ADDRESS + SHARED + (_FOLDER / "numbers.js").read_text(encoding="utf-8"),
 )
 _PICKED, _PARAMETER = "steps.picked", "parameter"
+_DRAWN = "numbers.drawn"
 #: Presses after which the step just taken is written out.
 _STEPS = ("step", "iterate", "run")
 #: A problem with at most this many numbers shows them all; a tensor with more, a window.
@@ -275,10 +277,18 @@ def _map(title: str, array: np.ndarray) -> dict[str, Any]:
     }
 
 
+def drawn_element(workspace: Workspace) -> PickedElement:
+    """The number whose update the reader sees."""
+    first = PickedElement(next(iter(workspace.view.parameters)), 0)
+    at: PickedElement = workspace.cache.get(_DRAWN, first)
+    return at
+
+
 def draw_update(workspace: Workspace, at: PickedElement) -> None:
     """Write out the update of the picked number: of the last step if that was the last press,
     otherwise of a step taken now."""
     view = workspace.view
+    workspace.cache[_DRAWN] = at
     action = workspace.event.action if workspace.event is not None else ""
     clip = {"backward": view.clip.next, "clip": view.clip.last}.get(action)
     if clip is not None and workspace.run is None:
@@ -297,7 +307,7 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
             _note(view.previews["step"])
         return
     whole = _whole_update(workspace, at, shown is last)
-    index = _derivation_index(whole or shown, at, view.parameters[at.name].value.shape)
+    index = flat_index((whole or shown).after, at.place, view.parameters[at.name].value.shape)
     if index is None:
         _note(f"The arithmetic is shown for the first {limits.WHOLE:,} numbers of a tensor.")
         return
@@ -314,7 +324,7 @@ def _draw_clip(clip: Clip, at: PickedElement, shape: tuple[int, ...], done: bool
     """Write out the clipping of all gradients, and of the picked number."""
     line = clip.grads.get(at.name)
     sums = [f"{each.symbol} = {each.at(())}" for each in clip.lines]
-    index = None if line is None else _flat_index(line.value, at, shape)
+    index = None if line is None else flat_index(line.value, at.place, shape)
     if line is not None and index is not None:
         name = element_name(at.name, at.index(shape))
         sums.append(f"{name}: {line.at(index)}")
@@ -344,25 +354,6 @@ def _whole_update(workspace: Workspace, at: PickedElement, last: bool) -> Update
         return None
     with workspace.lock:
         return session.last_update(at.name) if last else session.next_update(at.name)
-
-
-def _derivation_index(
-    update: Update, at: PickedElement, shape: tuple[int, ...]
-) -> tuple[int, ...] | None:
-    """The number's index in the arithmetic's arrays: they may be flattened, or hold complex
-    numbers as pairs, of which the real part is shown."""
-    return _flat_index(update.after, at, shape)
-
-
-def _flat_index(
-    after: np.ndarray, at: PickedElement, shape: tuple[int, ...]
-) -> tuple[int, ...] | None:
-    index = at.index(shape)
-    if after.shape[: len(shape)] == tuple(shape):
-        return index + (0,) * (after.ndim - len(shape))
-    if at.place >= len(after):
-        return None
-    return (at.place, *(0,) * (np.ndim(after) - 1))
 
 
 def _escape_latex(words: str) -> str:

@@ -41,18 +41,19 @@ from explorer.ui.optimizer.workspace import Workspace
 from explorer.ui.server.live_run import end_live_run
 from explorer.ui.server.shared_cache import shared
 from explorer.ui.widgets.basics import program_error, while_drawn
+from explorer.view import loss_map
 from explorer.view.component import SHARED
-from explorer.view.plot import Axis, around
+from explorer.view.plot import Axis, Line, Plot, around
 
 _KEY, _RUNS, _CURVATURE = "surface", "surface.runs", "surface.curvature"
 #: Heights are sent as whole numbers up to this one; the next one is none.
 _WHOLE = 65534
 #: A picture is drawn anew if it is so many times as wide as what it has to show.
 _TOO_WIDE = 20
+#: A chart with so few points of a path has a dot at each.
+_DOTS = 60
 #: Positions are sent up to so many lengths of an axis: nobody sees the end of a line that long.
 _LONGEST = 1e30
-#: Higher places are drawn as high as this.
-_LARGEST_LOSS = 1e300
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -189,6 +190,29 @@ def draw_surface(workspace: Workspace, runs: Sequence[Run]) -> None:
     )
 
 
+def surface_plot(workspace: Workspace, runs: Sequence[Run], kinds: Sequence[str]) -> Plot | None:
+    """The surface that the reader sees as a chart with these runs, in the colours of `kinds`; None
+    where there is none."""
+    drawn = drawn_surface(workspace)
+    if drawn is None:
+        return None
+    most = limits.MOST_POINTS_SENT // len(runs)
+    lines = []
+    for run, kind in zip(runs, kinds, strict=False):
+        points, path = _path(drawn, run, most)
+        name = run.name if len(runs) > 1 else ""
+        lines.append(Line(path[:, 0], path[:, 1], kind, name, dots=len(points) <= _DOTS))
+    is_log, image = any(drawn.plane.linear_widths), ""
+    if drawn.is_line:
+        lines.append(Line(drawn.surface.x, drawn.surface.loss[0], "beside"))
+    else:
+        image = loss_map.picture(drawn.surface.loss, is_log)
+    now = lines[0].x[-1], lines[0].y[-1]
+    x, y = drawn.axes
+    caption = _caption(drawn, workspace, runs)
+    return Plot(x, y, tuple(reversed(lines)), _alt(drawn), image, now, caption, wide=True)
+
+
 def place_values(workspace: Workspace, names: Any, value: Any) -> dict[str, np.ndarray]:
     """The parameters where the hand is, at a `value` on the axes of these `names`. ValueError for
     what the surface has not."""
@@ -234,12 +258,18 @@ def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> d
     }
 
 
-def _run_data(drawn: DrawnSurface, run: Run, most: int) -> dict[str, Any]:
+def _path(drawn: DrawnSurface, run: Run, most: int) -> tuple[list[Point], np.ndarray]:
+    """About `most` points of a run, and their coordinates in the picture, (n, 2)."""
     points = [run.points[i] for i in kept_points(len(run.points), most)]
     path = drawn.place(points)
     if drawn.is_line:
         known = dict(zip(run.view.track.loss.steps, run.view.track.loss.values, strict=True))
         path[:, 1] = [known.get(point.steps, np.nan) for point in points]
+    return points, path
+
+
+def _run_data(drawn: DrawnSurface, run: Run, most: int) -> dict[str, Any]:
+    points, path = _path(drawn, run, most)
     share = drawn.shares(path)
     share[~np.isfinite(share)] = np.nan
     share = np.clip(share, -_LONGEST, _LONGEST).astype("<f4")
@@ -450,14 +480,15 @@ def _is_stale(drawn: DrawnSurface, points: Sequence[Point], losses: np.ndarray, 
 def _picture(surface: Surface, is_log: bool) -> Mapping[str, Any]:
     """The heights of a surface, logarithmic from the lowest place; the curve of a line. `is_log`:
     an axis is logarithmic, and the loss spans many decades."""
-    loss = np.where(np.isfinite(surface.loss), surface.loss, np.nan)
     if len(surface.y) == 1:
-        values = [None if np.isnan(v) else float(f"{v:.6g}") for v in loss[0].tolist()]
+        known = np.isfinite(surface.loss[0])
+        values = [
+            float(f"{v:.6g}") if is_known else None
+            for v, is_known in zip(surface.loss[0].tolist(), known, strict=True)
+        ]
         return {"map": None, "curve": {"x": surface.x.tolist(), "y": values}}
-    is_known = bool(np.isfinite(loss).any())
-    low = float(np.nanmin(loss)) if is_known else 0.0
-    floor = _floor(loss - low, is_log)
-    height = np.log10(np.clip(loss - low, 0, _LARGEST_LOSS) + floor)
+    height, low, floor = loss_map.heights(surface.loss, is_log)
+    is_known = bool(np.isfinite(height).any())
     least, most = (float(f(height)) if is_known else 0.0 for f in (np.nanmin, np.nanmax))
     return {
         "curve": None,
@@ -476,11 +507,3 @@ def _encode(shares: np.ndarray) -> str:
         whole = np.rint(np.clip(shares, 0, 1) * _WHOLE)
     codes = np.where(np.isfinite(shares), whole, _WHOLE + 1).astype("<u2")
     return base64.b64encode(codes.tobytes()).decode()
-
-
-def _floor(above: np.ndarray, is_log: bool) -> float:
-    """Keeps the logarithm finite at the lowest place: a hundredth of the typical height, or of that
-    beside the lowest places."""
-    share = 0.05 if is_log else 0.5
-    typical = float(np.nanquantile(above, share)) if np.isfinite(above).any() else 0.0
-    return max(typical * 0.01, 1e-30)
