@@ -168,8 +168,10 @@ FACTORS_NODES = 60
 #: Of an HTML file: steps of a pass that it can be walked through, rows of its table, and the bytes
 #: from which on more blocks are put in where it has to be small.
 DOCUMENT_STEPS, DOCUMENT_ROWS, DOCUMENT_ROOM = 2000, 2000, 2000
-#: Rows of each table in the file of a training run, which stand in it as HTML.
+#: Rows of each table in the file of a training run or of an image, which stand in it as HTML.
 SHEET_ROWS = 200
+#: Bytes of all pictures in the file of an image's maps: base64 makes 2.7 MB of them.
+SHEET_PICTURES = 2_000_000
 #: Elements of a gradient one of whose entries can be followed, each of which the rule is worked out
 #: for; and entries that are offered.
 ENTRIES = 256

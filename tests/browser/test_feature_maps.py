@@ -62,7 +62,7 @@ def test_upload_choose_a_layer_a_channel_a_position_and_download(tab: Any, app: 
     for part in ("layer=block2.conv2", "channel=9", "row=3", "column=20"):
         expect(tab).to_have_url(re.compile(re.escape(part)))
 
-    tab.locator(".st-key-files button").first.click()
+    tab.locator(".st-key-download button").first.click()
     with np.load(io.BytesIO(fetched(tab, "layer"))) as archive:
         value = archive["activations"][0, 9, 3, 20]
     expect(tab.locator(".st-key-map .reading b")).to_have_text(f"{value:.5g}")

@@ -12,6 +12,7 @@ import pytest
 from explorer.lessons import lessons
 from explorer.ui.widgets import download_menu
 from explorer.ui.widgets.lesson_strip import Progress
+from tests.pages.optimizer_page import page
 from tests.pages.test_lessons import opened as linked_to
 from tests.pages.test_own_network import linked
 from tests.pages.test_pages import opened, run_program
@@ -132,3 +133,24 @@ def test_the_runs_of_an_optimizer(written: list[Any]) -> None:
     assert "<td>Adam lr=0.05</td>" in html
     assert "<math" in html
     assert "The last step" in html
+
+
+def test_a_readers_own_problem_is_escaped(written: list[Any]) -> None:
+    setup = "import torch\nx = torch.tensor(1.0, requires_grad=True)  # </script><b>"
+    open_menu(page(problem="own", setup=setup, loss="loss = x**2"))
+    html = checked(written[-1]().decode())
+    assert "# &lt;/script&gt;&lt;b&gt;" in html
+
+
+def test_what_a_network_sees_in_an_image(written: list[Any]) -> None:
+    at = opened("pages/feature_maps.py")
+    at.selectbox(key="picture").set_value("Drawn: star").run()
+    at.selectbox(key="layer").set_value("block2.conv1").run()
+    open_menu(at)
+    html = checked(written[-1]().decode())
+    assert "<b>star " in html
+    assert html.count('<img src="data:image/png;base64,') == 2 + 6 + 2
+    assert 'alt="Channel 0 of the output of block2.conv1"' in html
+    assert "block2.conv1, channel 0, row " in html
+    assert "MaxPool2d 1 of 3" in html
+    assert len(html) < 3_000_000

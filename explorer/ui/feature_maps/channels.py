@@ -4,6 +4,7 @@ Statistics."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -48,16 +49,8 @@ def _draw_tiles(model_input: ModelInput, selected: Selection) -> bool:
             _SCALES,
             "One colour scale for the whole layer, or one for each channel",
         )
-        tiling = tile(
-            selected.values,
-            _by_strength(selected.values) if order == _ORDERS[1] else None,
-            per_channel=per_channel,
-            page=page("page", len(selected.values), _PAGE),
-            page_size=_PAGE,
-            columns=8 if len(selected.values) > 16 else math.ceil(math.sqrt(len(selected.values))),
-            width=_WIDTH,
-            names=channel_names(model_input, selected),
-        )
+        shown = page("page", len(selected.values), _PAGE)
+        tiling = _tile(model_input, selected, order, per_channel, shown)
         download(tiling.png, f"{selected.layer.name}.png", "These channels as PNG", key="tiles")
 
     def pick(_: str, x: float, y: float) -> None:
@@ -71,7 +64,7 @@ def _draw_tiles(model_input: ModelInput, selected: Selection) -> bool:
             GridImage(
                 "tiles",
                 tiling.png(),
-                f"Channels {_list(tiling.channels)} of the {selected.of} of {selected.layer.name}",
+                tiles_alt(selected, tiling),
                 tiling.levels.shape[1],
                 marks=_mark(tiling, selected.channel),
             )
@@ -81,6 +74,29 @@ def _draw_tiles(model_input: ModelInput, selected: Selection) -> bool:
     )
     note(*_describe_tiles(selected, tiling))
     return per_channel
+
+
+def _tile(
+    model_input: ModelInput, selected: Selection, order: str, per_channel: bool, page: int
+) -> Tiling:
+    return tile(
+        selected.values,
+        _by_strength(selected.values) if order == _ORDERS[1] else None,
+        per_channel=per_channel,
+        page=page,
+        page_size=_PAGE,
+        columns=8 if len(selected.values) > 16 else math.ceil(math.sqrt(len(selected.values))),
+        width=_WIDTH,
+        names=channel_names(model_input, selected),
+    )
+
+
+def shown_tiling(model_input: ModelInput, selected: Selection) -> Callable[[], Tiling]:
+    """Makes the tiles as they are on the page, or were when that tab was open."""
+    state, pages = st.session_state, -(-len(selected.values) // _PAGE)
+    order, scale = state.get("order", _ORDERS[0]), state.get("scale", _SCALES[0])
+    number = min(round(state.get("page") or 1), pages) - 1
+    return partial(_tile, model_input, selected, order, scale == _SCALES[1], number)
 
 
 def _by_strength(values: np.ndarray) -> list[int]:
@@ -121,6 +137,11 @@ def _describe_tiles(selected: Selection, tiling: Tiling) -> tuple[str, ...]:
     return (f"{sentence} ", term_link("dead", "Dead"), rest)
 
 
+def tiles_alt(selected: Selection, tiling: Tiling) -> str:
+    """What the picture of the tiles shows."""
+    return f"Channels {_list(tiling.channels)} of the {selected.of} of {selected.layer.name}"
+
+
 def _list(numbers: np.ndarray | tuple[int, ...], limit: int = 12) -> str:
     shown = ", ".join(map(str, numbers[:limit]))
     return f"{shown} …" if len(numbers) > limit else shown
@@ -133,7 +154,7 @@ def _draw_channel(model_input: ModelInput, selected: Selection, per_channel: boo
     label(term_link("feature_map", "Channel"), f" {selected.channel}{name}")
     limit = float(abs(selected.map if per_channel else selected.values).max()) or 1.0
     draw_pointer(model_input, selected, limit)
-    note(_facts(selected))
+    note(channel_facts(selected))
     with st.container(horizontal=True, gap="small"):
         channel = to_colours(selected.map, limit, bool((selected.values < 0).any()))
         download(
@@ -155,7 +176,7 @@ def _boxed(rgb: np.ndarray, box: tuple[int, int, int, int]) -> bytes:
     return to_png(draw_box(rgb, box))
 
 
-def _facts(selected: Selection) -> str:
+def channel_facts(selected: Selection) -> str:
     """The statistics of the channel in a sentence."""
     s, i = selected.maps.statistics, selected.channel
     dead = " (dead)" if s.dead[i] else ""

@@ -49,8 +49,7 @@ def draw_prediction(model_input: ModelInput) -> None:
         if doubtful and loaded.trained:
             _say(doubt(model_input))
         if loaded.trained:
-            best = results.prediction(model_input)[:_IN_LINE]
-            st.html(_line_of(best, doubtful), width="content")
+            st.html(_line_of(likeliest(model_input), doubtful), width="content")
         if doubtful and loaded.trained and chosen.kind == "photograph":
             draw_suggestion(suggest_network(chosen))
         elif loaded.knows_drawings_only:
@@ -64,6 +63,12 @@ def draw_prediction(model_input: ModelInput) -> None:
                 "anything learned.",
                 icon=":material/warning:",
             )
+
+
+def likeliest(model_input: ModelInput) -> list[Prediction]:
+    """The classes in the line of the prediction."""
+    first, *others = results.prediction(model_input)[:_IN_LINE]
+    return [first, *(entry for entry in others if entry.probability >= _LEAST)]
 
 
 def _say(sentence: str) -> None:
@@ -97,11 +102,7 @@ def _line_of(best: Sequence[Prediction], doubtful: bool) -> str:
         f'<b>{escape(first.label)}</b><div class="ax-map-share">'
         f'<i style="width:{first.probability:.1%}"></i></div><span>{first.probability:.1%}</span>'
     ]
-    parts += [
-        f"<span>{escape(e.label)} {e.probability:.1%}</span>"
-        for e in others
-        if e.probability >= _LEAST
-    ]
+    parts += [f"<span>{escape(e.label)} {e.probability:.1%}</span>" for e in others]
     return f'<div class="ax-map-line{" ax-map-doubtful" * doubtful}">{"".join(parts)}</div>'
 
 

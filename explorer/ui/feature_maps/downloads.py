@@ -1,9 +1,11 @@
-"""The menu of files: the filmstrip, the values of the maps, and the script that makes them."""
+"""The menu Download: what is on the page as one HTML file, the filmstrip, the values of the maps,
+and the script that makes them."""
 
 from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,20 +13,36 @@ import numpy as np
 
 from explorer import limits
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.filmstrip import filmstrip_frames
+from explorer.ui.feature_maps.channels import (
+    channel_facts,
+    describe_colours,
+    shown_tiling,
+    tiles_alt,
+)
+from explorer.ui.feature_maps.decision import doubt, is_doubtful, likeliest
+from explorer.ui.feature_maps.filmstrip import FilmstripFrame, filmstrip_frames
 from explorer.ui.feature_maps.network_choice import IMAGENET
-from explorer.ui.feature_maps.results import ModelInput, ask
+from explorer.ui.feature_maps.results import ModelInput, ask, ask_or_reason
 from explorer.ui.feature_maps.selection import Selection
-from explorer.ui.widgets.basics import download, menu, note
-from explorer.vision import first_channels, map_layers
-from explorer.vision.drawing import STRIP_CHANNELS, draw_filmstrip, to_png
-from explorer.vision.feature_maps import Of
+from explorer.ui.widgets.basics import download, note
+from explorer.ui.widgets.download_menu import download_menu
+from explorer.view.document.maps import maps_document, pixel_html
+from explorer.view.document.page import notes
+from explorer.view.document.sheet import Picture
+from explorer.vision import Tiling, first_channels, layer_arithmetic, map_layers
+from explorer.vision.drawing import STRIP_CHANNELS, draw_box, draw_filmstrip, to_png
+from explorer.vision.feature_maps import Of, describe_size, number_layers
 from explorer.vision.script import can_write_script, pack_script, write_script
+from explorer.vision.tiles import to_colours
+
+#: The width up to which a single picture is enlarged in the document, in CSS pixels.
+_SIDE = 280
 
 
 def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
     """Draw the button that opens the downloads of what is selected."""
-    place = menu("Download", icon="download", key="files", help="Pictures, values, and a script")
+    make = partial(page_html, model_input, selected, shown_tiling(model_input, selected))
+    place = download_menu(make, "feature-maps", "Pictures, values, a script")
     if not place:
         return
     layer, of, call = selected.layer.name, selected.of, selected.maps.call
@@ -64,6 +82,98 @@ def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
                 label="Script as ZIP",
                 mime="application/zip",
             )
+
+
+def page_html(
+    model_input: ModelInput, selected: Selection, make_tiling: Callable[[], Tiling]
+) -> str:
+    """What the page shows of the selected layer, channel and position, as a document."""
+    loaded, of, name = model_input.loaded, selected.of, selected.layer.name
+    has_prediction = bool(model_input.labels) and loaded.trained
+    layers = ask(model_input, map_layers, of=of)
+    numbered = number_layers((layer.name, layer.type) for layer in layers)
+    tiling = make_tiling()
+    return maps_document(
+        f"{loaded.backbone.title}: {model_input.chosen.name}",
+        predictions=likeliest(model_input) if has_prediction else (),
+        notes=[doubt(model_input)] if model_input.labels and is_doubtful(model_input) else [],
+        image=_image_pictures(model_input, selected),
+        strip=[_strip_picture(frame, of) for frame in filmstrip_frames(model_input, of)],
+        layer=f"{name}: {numbered[name]}, {describe_size(selected.values.shape)}",
+        maps=[
+            Picture(
+                tiling.png(),
+                tiles_alt(selected, tiling),
+                tiling.levels.shape[1],
+                f"{describe_colours(tiling)}.",
+            ),
+            _channel_picture(selected, tiling),
+        ],
+        about=[channel_facts(selected)],
+        pixel=_pixel(model_input, selected),
+        layers=[
+            (
+                layer.name,
+                numbered[layer.name],
+                "; ".join(describe_size(size) for size in layer.sizes(of)),
+            )
+            for layer in layers
+        ],
+    )
+
+
+def _image_pictures(model_input: ModelInput, selected: Selection) -> list[Picture]:
+    """The network's input, and with a frame what the position sees of it."""
+    rgb = model_input.prepared.rgb
+    width = rgb.shape[1]
+    seen = Picture(
+        results.input_png(model_input),
+        f"The input of {model_input.loaded.backbone.title}: {model_input.chosen.name}",
+        _enlarged(width),
+        " ".join(filter(None, ["The network's input.", model_input.chosen.credit])),
+    )
+    field = results.field(model_input, selected.layer.name, selected.of, selected.maps.call)
+    if field is None:
+        return [seen]
+    place = f"row {selected.row}, column {selected.column} of {selected.layer.name}"
+    framed = to_png(draw_box(rgb, field.box(selected.row, selected.column)))
+    caption = f"The frame is what {place} sees."
+    return [seen, Picture(framed, f"What {place} sees", _enlarged(width), caption)]
+
+
+def _enlarged(width: int) -> int:
+    """The width in CSS pixels: each pixel becomes so many as fit."""
+    return width * max(1, _SIDE // width)
+
+
+def _strip_picture(frame: FilmstripFrame, of: Of) -> Picture:
+    name = frame.layer if frame.calls == 1 else f"{frame.layer}, call {frame.call}"
+    alt = f"First channels of the {of} of {name}"
+    return Picture(frame.png, alt, frame.width, f"{name}\n{describe_size(frame.size)}")
+
+
+def _channel_picture(selected: Selection, tiling: Tiling) -> Picture:
+    """The chosen channel, in the colours it has among the others; the browser enlarges it."""
+    ranges = dict(zip(tiling.channels, tiling.ranges, strict=True))
+    limit = ranges.get(selected.channel, tiling.ranges[0])[1] or 1.0
+    rgb = to_colours(selected.map, limit, bool((selected.values < 0).any()))
+    alt = f"Channel {selected.channel} of the {selected.of} of {selected.layer.name}"
+    return Picture(to_png(rgb), alt, _enlarged(rgb.shape[1]), f"Channel {selected.channel}")
+
+
+def _pixel(model_input: ModelInput, selected: Selection) -> str:
+    if selected.of == "input":
+        return ""
+    arithmetic = ask_or_reason(
+        model_input,
+        layer_arithmetic,
+        layer=selected.layer.name,
+        channel=selected.channel,
+        call=selected.maps.call,
+    )
+    if isinstance(arithmetic, str):
+        return notes([arithmetic])
+    return pixel_html(arithmetic, selected.row, selected.column)
 
 
 def filmstrip_png(model_input: ModelInput, of: Of) -> bytes:

@@ -14,20 +14,19 @@ from explorer.view.plot import PLOTS, Blank, Plot, plots_data
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG, what it shows in words, a `caption`, and its width in CSS pixels."""
+    """A PNG, what it shows in words, its width in CSS pixels, and a `caption`."""
 
     png: bytes
     alt: str
-    caption: str = ""
-    width: int | None = None
+    width: int
+    caption: str
 
     def html(self) -> str:
         data = base64.b64encode(self.png).decode()
-        width = f' width="{self.width}"' if self.width else ""
-        caption = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
         return (
-            f'<figure><img src="data:image/png;base64,{data}" alt="{escape(self.alt)}"{width}>'
-            f"{caption}</figure>"
+            f'<figure style="width: {self.width}px"><img src="data:image/png;base64,{data}" '
+            f'alt="{escape(self.alt)}" width="{self.width}">'
+            f"<figcaption>{escape(self.caption)}</figcaption></figure>"
         )
 
 
