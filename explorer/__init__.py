@@ -1,6 +1,7 @@
 """See what PyTorch's autograd does. The library works without Streamlit.
 
-`run` gives the Trace of a program, `prove` tries its answers; `ProgramProblem` and
+`run` gives the Trace of a program, `record` that of code where it stands, `prove` tries answers;
+`show` draws a network, `%load_ext explorer` brings `%%explore` to a notebook; `ProgramProblem` and
 `TrainingSession` step an optimizer; `explorer.sandbox`, `explorer.networks` and `explorer.vision`
 are imported when first used. docs/library.ipynb goes through all of it.
 """
@@ -14,23 +15,13 @@ from typing import Any
 _HOME = {
     "run": "trace",
     "record": "trace",
+    "show": "notebook",
     "load_ipython_extension": "notebook",
     "prove": "trace",
     "ProgramProblem": "training",
     "TrainingSession": "training",
 }
-_PACKAGES = ("notebook", "program", "trace", "training", "networks", "vision", "sandbox")
-
-
-def show(model: Any, *args: Any, loss: Any = None, **kwargs: Any) -> Any:
-    """Draw a network: how `model(*args, **kwargs)` goes, and how much gradient reaches its layers.
-
-    Returns the `Report` of `explorer.networks.inspect`, which a notebook shows, and of which
-    `save(path)` writes one HTML file. The model runs once, and is left as it was.
-    """
-    from explorer.networks import inspect
-
-    return inspect(model, *args, loss=loss, **kwargs)
+_PACKAGES = ("program", "trace", "training", "networks", "vision", "sandbox")
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,17 @@ from typing import Any
 from explorer.trace.record import NothingRecorded, record
 
 
+def show(model: Any, *args: Any, loss: Any = None, **kwargs: Any) -> Any:
+    """Draw a network: how `model(*args, **kwargs)` goes, and how much gradient reaches its layers.
+
+    Returns the `Report` of `explorer.networks.inspect`, which a notebook shows, and of which
+    `save(path)` writes one HTML file. The model runs once, and is left as it was.
+    """
+    from explorer.networks import inspect  # brings torch and all that reads a network
+
+    return inspect(model, *args, loss=loss, **kwargs)
+
+
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext explorer`"""
 

@@ -8,7 +8,9 @@ import explorer
 
 pytestmark = pytest.mark.fast
 
-CALLS = {"run", "prove", "ProgramProblem", "TrainingSession"}
+CALLS = {
+    "run", "record", "show", "prove", "ProgramProblem", "TrainingSession", "load_ipython_extension",
+}  # fmt: skip
 PACKAGES = ("program", "trace", "training", "networks", "vision", "sandbox")
 
 
