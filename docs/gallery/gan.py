@@ -11,7 +11,7 @@ discriminator_steps = torch.optim.Adam(discriminator.parameters(), lr=2e-3)
 criterion = nn.BCEWithLogitsLoss()
 ones, zeros = torch.ones(32, 1), torch.zeros(32, 1)
 
-for step in range(6):
+for _ in range(6):
     angle = torch.rand(32, 1) * 6.2832
     real = torch.cat([angle.cos(), angle.sin()], dim=1)
     fake = generator(torch.randn(32, 4))

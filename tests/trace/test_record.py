@@ -326,3 +326,21 @@ def test_warnings_are_shown_and_kept():
     with pytest.warns(UserWarning, match="target size"):
         rec()
     assert any("target size" in note for note in rec.trace.notes)
+
+
+def test_what_is_compiled_runs_as_ever_and_is_one_operation():
+    layer, x = nn.Linear(4, 1), torch.randn(3, 4)
+    compiled = torch.compile(layer, backend="aot_eager")
+    compiled(x).sum().backward()
+    plain, layer.weight.grad = layer.weight.grad, None
+    with explorer.record() as rec:
+        y = compiled(x)
+        loss = y.sum()  # after it
+        loss.backward()
+    assert torch.equal(plain, layer.weight.grad)
+    trace = rec.trace
+    functions = [n.name for n in trace.passes[0].nodes if n.kind == "function"]
+    assert functions == ["SumBackward0", "CompiledFunctionBackward"]
+    assert named(trace, "loss")[0].line == line_with("# after it")
+    assert named(trace, "y")
+    assert "torch.compile" in trace.notices[0]
