@@ -17,7 +17,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from benchmarks.measure import Budget, Row, medians
+from benchmarks.measure import Budget, Row, medians, process_memory
 from benchmarks.trace import plain
 from explorer.trace import run
 
@@ -309,8 +309,7 @@ def peak_memory(source: str) -> float:
 
 def _peak_memory(source: str) -> float:
     recorded(source)
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+    return process_memory("VmHWM")
 
 
 def draw(growth: dict[int, tuple[float, float]], path: Path) -> None:

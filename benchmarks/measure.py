@@ -6,11 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 import numpy as np
 import torch
+
+#: What tells the time, in seconds.
+Clock = Callable[[], float]
 
 
 class Missing(Exception):
@@ -64,20 +68,24 @@ def compare(
     *,
     runs: int,
     note: str = "",
+    clock: Clock = time.perf_counter,
 ) -> Row:
     """Median seconds of a function and of another that does the same."""
-    own, other = medians(ours, theirs, runs=runs)
+    own, other = medians(ours, theirs, runs=runs, clock=clock)
     return Row(what, own, baseline, other, budget, note)
 
 
-def medians(*functions: Callable[[], Any], runs: int) -> list[float]:
-    """Median seconds of each function. They take turns, after one warm-up call each."""
+def medians(
+    *functions: Callable[[], Any], runs: int, clock: Clock = time.perf_counter
+) -> list[float]:
+    """Median seconds of each function. They take turns, after one warm-up call each. By
+    `time.process_time`, what else runs on the machine counts for little."""
     for function in functions:
         function()
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(runs):
         for taken, function in zip(times, functions, strict=True):
-            taken.append(seconds(function))
+            taken.append(seconds(function, clock))
     return [median(taken) for taken in times]
 
 
@@ -86,11 +94,17 @@ def nearly_all(values: Sequence[float]) -> float:
     return float(np.quantile(values, 0.95))
 
 
-def seconds(function: Callable[[], Any]) -> float:
+def seconds(function: Callable[[], Any], clock: Clock = time.perf_counter) -> float:
     """Seconds that one call takes."""
-    start = time.perf_counter()
+    start = clock()
     function()
-    return time.perf_counter() - start
+    return clock() - start
+
+
+def process_memory(name: str) -> float:
+    """In MB, what Linux says of this process: "VmRSS" now, "VmHWM" at its peak."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{name}:")[1].split()[0]) * 1024 / 1e6
 
 
 @contextmanager

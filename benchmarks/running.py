@@ -18,6 +18,7 @@ from benchmarks.results import Group, line
 #: The modules of this package that measure, in the order they run.
 GROUPS = (
     "trace",
+    "record",
     "loops",
     "sandbox",
     "drag",

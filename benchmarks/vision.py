@@ -21,7 +21,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from benchmarks.measure import Budget, Row, compare
+from benchmarks.measure import Budget, Row, compare, process_memory
 from explorer.vision import BACKBONES, build, decode, filmstrip, receptive_fields, tile
 from explorer.vision.feature_maps import channel_statistics
 
@@ -128,11 +128,6 @@ def growth(data: bytes, decoder: Any) -> float:
 def _growth(file: Path, decoder: Any) -> float:
     data = file.read_bytes()
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
-    before = _kilobytes("VmRSS")
+    before = process_memory("VmRSS")
     decoder(data)
-    return (_kilobytes("VmHWM") - before) * 1024 / 1e6
-
-
-def _kilobytes(name: str) -> int:
-    status = Path("/proc/self/status").read_text()
-    return int(status.split(f"{name}:")[1].split()[0])
+    return process_memory("VmHWM") - before
