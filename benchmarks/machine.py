@@ -11,7 +11,7 @@ from pathlib import Path
 
 _LIBRARIES = (
     "torch", "torchvision", "numpy", "streamlit", "matplotlib", "pillow", "torchviz",
-    "torchinfo", "torchview", "torchlens", "captum", "playwright",
+    "torchinfo", "torchview", "torchlens", "torchvista", "captum", "playwright",
 )  # fmt: skip
 _PROGRAMS = {"Graphviz": ["dot", "-V"], "Chromium": ["chromium", "--version"]}
 

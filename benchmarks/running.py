@@ -24,6 +24,7 @@ GROUPS = (
     "drag",
     "training",
     "networks",
+    "show",
     "vision",
     "peers",
     "tries",
