@@ -70,7 +70,7 @@ def measure(name: str, model: nn.Module, inputs: Inputs, *, runs: int) -> Iterat
     ours, plain = partial(explorer.show, model, *inputs), partial(bare, model, inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # two tools say that forward runs in training mode
-        functions = (ours, plain, *map(measured, tools))
+        functions: list[Callable[[], object]] = [ours, plain, *map(measured, tools)]
         shown, alone, *theirs = medians(*functions, runs=runs, clock=time.process_time)
     yield Row(name, shown, "bare forward and backward", alone, Budget(2, "ratio"))
     for tool, taken in zip(tools, theirs, strict=True):
