@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import re
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 import torch
@@ -26,13 +27,16 @@ from torch.optim.optimizer import (
 )
 
 from explorer import limits
-from explorer.program import TORCH_LOCK, ProgramError
+from explorer.program import TORCH_LOCK, ProgramError, isolated
 from explorer.program.error_messages import describe_error, short_text
 from explorer.program.notices import BackwardCall, collected_in, running
+from explorer.program.process_state import printed_to
 from explorer.program.saved_hooks import saved_hook_patches
 from explorer.program.watched_calls import Patch, patched, watched_calls
 from explorer.trace.assemble import recorded, without_warnings
 from explorer.trace.explain.order import can_be_tried
+from explorer.trace.proof.changed_function import changed_code, on_copies, part_of
+from explorer.trace.proof.prove import prove
 from explorer.trace.recording.frame_recorder import FrameRecorder
 from explorer.trace.recording.objects import quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
@@ -63,6 +67,9 @@ class Recording:
         self._counter: _Counter | None = None
         self._calls = 0
         self._open = ExitStack()
+        #: Files with another text than on the disk, and the answers with what may be tried.
+        self._texts: dict[str, str] = {}
+        self._answers: tuple[Answer, ...] = ()
         #: What has ended the code without ending the block.
         self.failed: BaseException | None = None
         #: Removes what could not be while an operation ran.
@@ -86,6 +93,42 @@ class Recording:
             asked = f"number {self._step or 1} was asked for"
             return f"Nothing was recorded: there were {done or 0} {what}, and {asked}."
         return "Nothing was recorded: use `with explorer.record() as rec:` around the code."
+
+    def prove(self, *args: Any, **kwargs: Any) -> Trace:
+        """Try the cures of a recorded function: run it again with these arguments, as it is and
+        changed, on copies of them and of all variables that it uses.
+
+        Returns the Trace of that run, with the answers that stay; it is `trace` from now on. What
+        the function prints is not shown; what else it does, as writing files, it does again.
+        Raises NothingRecorded for what is no recorded function, and NotCopied where something that
+        it uses cannot be copied.
+        """
+        function, trace = self._function, self.trace
+        if function is None or not isinstance(function, FunctionType):
+            raise NothingRecorded("Cures are tried of a function alone: @explorer.record.")
+        name = os.path.basename(function.__code__.co_filename)
+
+        def rerun(text: str) -> Trace | None:
+            part = part_of(text, before, name)
+            original = part_of(before.source, before, name)
+            if part is None or original is None:
+                return None
+            code = changed_code(original, part, function.__code__)
+            return None if code is None else again(code, part)
+
+        def again(code: CodeType, text: str | None = None) -> Trace:
+            call = on_copies(function, code, args, kwargs)
+            call.__qualname__ = function.__qualname__
+            copied = Recording(call, None)
+            if text is not None:
+                copied._texts[function.__code__.co_filename] = text
+            with isolated(0), printed_to(lambda shown: None), suppress(Exception):
+                copied()
+            return replace(copied.trace, answers=copied._answers)
+
+        before = again(function.__code__)
+        self._trace = replace(prove(before, rerun=rerun), files=trace.files)
+        return self._trace
 
     def save(self, path: str | Path) -> Path:
         """Write the recording as one HTML file. Returns its path. Raises NothingRecorded."""
@@ -152,12 +195,13 @@ class Recording:
         self._start(frame or sys._getframe(1))
 
     def _start(self, frame: FrameType) -> None:
-        self._running = _Running(frame, self._counter, self._stop)
+        self._running = _Running(frame, self._counter, self._stop, OwnFiles())
 
     def _stop(self, error: BaseException | None = None) -> None:
         if self._running is not None:
             self._left = self._running.operations.stop
-            self._trace, self._running = self._running.stop(error), None
+            trace, self._answers = self._running.stop(error), self._running.answers
+            self._trace, self._running = trace, None
 
     # -- of a function ------------------------------------------------------------------------
 
@@ -183,7 +227,8 @@ class Recording:
         self._listen()
         if self._function is not None or self._step in (None, 1):
             caller = sys._getframe(2)  # contextlib is between
-            self._running = _Running(caller, self._counter, self._stop, base, file)
+            files = OwnFiles(self._texts)
+            self._running = _Running(caller, self._counter, self._stop, files, base, file)
         try:
             yield
         except BaseException as error:
@@ -222,10 +267,13 @@ class _Running:
         frame: FrameType,
         counter: _Counter | None,
         stop: Callable[[], None],
+        files: OwnFiles,
         base: str | None = None,
         file: str = "",
     ) -> None:
-        self._files = files = OwnFiles()
+        self._files = files
+        #: The answers of the Trace, with what may be tried.
+        self.answers: tuple[Answer, ...] = ()
         self._counter, self._stop_all = counter, stop
         files.base = base or frame.f_code.co_qualname
         files.forced = file or (frame.f_code.co_filename if base is None else "")
@@ -319,6 +367,7 @@ class _Running:
         finally:
             self._open.close()
             self.operations.forget()
+        self.answers = trace.answers
         trace = replace(
             trace,
             completed=self._files.source,

@@ -17,6 +17,7 @@ from torch.overrides import _get_current_function_mode_stack
 import explorer
 from explorer.program.notices import running
 from explorer.trace import Trace
+from explorer.trace.proof.changed_function import NotCopied
 from explorer.trace.record import NothingRecorded
 from tests.trace.recorded.network import Trainer
 
@@ -344,3 +345,64 @@ def test_what_is_compiled_runs_as_ever_and_is_one_operation():
     assert named(trace, "loss")[0].line == line_with("# after it")
     assert named(trace, "y")
     assert "torch.compile" in trace.notices[0]
+
+
+# -- cures of a function --------------------------------------------------------------------------
+
+_model = nn.Linear(4, 3)
+_seen: list[int] = []
+
+
+@explorer.record
+def _train_step(x: torch.Tensor, y: torch.Tensor) -> None:
+    _seen.append(1)
+    probabilities = torch.softmax(_model(x), 1)
+    loss = nn.functional.cross_entropy(probabilities, y)
+    loss.backward()
+    print("trained")
+
+
+def test_cures_of_a_function_are_tried_on_copies(capsys: pytest.CaptureFixture[str]):
+    x, y = torch.randn(5, 4), torch.tensor([0, 1, 2, 0, 1])
+    _train_step(x, y)
+    assert [a.tried for a in _train_step.trace.answers] == [""]
+    before = _model.weight.detach().clone(), _model.weight.grad.clone()
+    (answer,) = _train_step.prove(x, y).answers
+    assert (answer.key, answer.fix is not None) == ("silent.softmax", True)
+    assert answer.tried.startswith("With this change, loss is ")
+    assert torch.equal(before[0], _model.weight)
+    assert torch.equal(before[1], _model.weight.grad)
+    assert _seen == [1]
+    assert capsys.readouterr().out == "trained\n"
+    assert _train_step.trace.answers == (answer,)
+
+
+def test_a_cure_that_is_false_is_left_out():
+    scale = torch.tensor(3.0)
+
+    @explorer.record
+    def step(w: torch.Tensor) -> None:
+        h = (w * scale).detach().requires_grad_()
+        (h**2).backward()
+
+    w = torch.tensor(1.0, requires_grad=True)
+    step(w)
+    (answer,) = step.prove(w).answers
+    assert (answer.key, w.grad) == ("none.cut", None)
+    assert "18" in answer.tried
+
+
+def test_what_cannot_be_copied_is_said():
+    @explorer.record
+    def step(w: torch.Tensor, source: object) -> None:
+        (w * 2).backward()
+
+    w = torch.tensor(1.0, requires_grad=True)
+    source = (i for i in range(3))
+    step(w, source)
+    with pytest.raises(NotCopied, match="generator"):
+        step.prove(w, source)
+    with explorer.record() as rec:
+        (w * 2).backward()
+    with pytest.raises(NothingRecorded, match="of a function alone"):
+        rec.prove()

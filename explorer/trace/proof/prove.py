@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from explorer import limits
@@ -29,10 +30,16 @@ LIMIT, LONGEST = 2.0, 0.5
 NOT_TRIED = f"Not tried: the program needs more than {LONGEST:g} s of processor time."
 NO_TIME = "Not tried: there was not enough time."
 IS_ANOTHER = "Not tried: the program behaves differently each time it runs."
+OUTSIDE = "Not tried: the change is outside of the recorded function."
 REASONS = (NOT_TRIED, NO_TIME, IS_ANOTHER)
 
 
-def prove(trace: Trace, *, deadline: float | None = None) -> Trace:
+def prove(
+    trace: Trace,
+    *,
+    deadline: float | None = None,
+    rerun: Callable[[str], Trace | None] | None = None,
+) -> Trace:
     """The same Trace with its answers tried.
 
     Each `fix` is run with the inputs and the seed of the trace. An answer stays if its symptom is
@@ -41,10 +48,12 @@ def prove(trace: Trace, *, deadline: float | None = None) -> Trace:
     in the same way, and the error's `fix` too. Answers that offer nothing to run stay. Where the
     program or the tries take too long, answers stay without their `fix`, and `tried` says so.
 
+    `rerun` runs a changed text in another way, or returns None where it cannot.
+
     All tries together take `LIMIT` seconds of processor time at most, and end at `deadline`, a
     time.monotonic() value.
     """
-    tries = _Tries(trace, time.process_time() + LIMIT, deadline)
+    tries = _Tries(trace, time.process_time() + LIMIT, deadline, rerun)
     kept: list[Answer] = []
     for answer in causes_first(trace.answers):
         judged = answer if is_explained(answer, kept) else tries.judge(answer)
@@ -105,6 +114,7 @@ class _Tries:
     before: Trace
     processor_end: float
     deadline: float | None = None
+    rerun: Callable[[str], Trace | None] | None = None
     runs: dict[str, Trace | None] = field(default_factory=dict)
 
     def judge(self, answer: Answer) -> Answer | None:
@@ -155,11 +165,15 @@ class _Tries:
     @property
     def reason(self) -> str:
         """Why something was not run."""
-        return NOT_TRIED if self.before.seconds > LONGEST else NO_TIME
+        if self.before.seconds > LONGEST:
+            return NOT_TRIED
+        return NO_TIME if self.rerun is None else OUTSIDE
 
     def _run(self, changed: str) -> Trace | None:
         if self._is_over():
             return None
+        if self.rerun is not None:
+            return self.rerun(changed)
         before = self.before
         after = run(
             changed,

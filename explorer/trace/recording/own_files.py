@@ -12,7 +12,7 @@ import linecache
 import os
 import sysconfig
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -70,7 +70,9 @@ class OwnFiles:
     """The recorded files in the order in which they were met; a `scope` is the function that code
     belongs to, as the reader writes it. `locations` are those of expressions and names."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        """`texts` are those of files that differ from what was read of them."""
+        self._texts = texts or {}
         self.locations = [SourceLocation(0, 0, "", "")]
         self._files: dict[str, SourceFile | None] = {}
         self._text: list[str] = []
@@ -110,7 +112,9 @@ class OwnFiles:
             self._files[name] = self._read(name)
 
     def _read(self, name: str) -> SourceFile | None:
-        lines = [line.rstrip("\r\n") + "\n" for line in linecache.getlines(name)]
+        text = self._texts.get(name)
+        held = linecache.getlines(name) if text is None else text.splitlines(keepends=True)
+        lines = [line.rstrip("\r\n") + "\n" for line in held]
         room = limits.MAX_SOURCE - sum(map(len, self._text))
         if not lines or sum(map(len, lines)) > room:
             return None

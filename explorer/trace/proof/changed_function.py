@@ -1,0 +1,133 @@
+"""Runs a function of the reader's again, as it is or changed, on copies of all that it uses."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from explorer.program.parsing import AST_LOCK, tree_of
+from explorer.trace.records import Trace
+
+#: What is not copied: it is not changed by a step of training.
+_SHARED = (types.ModuleType, type, types.BuiltinFunctionType)
+
+
+class NotCopied(Exception):
+    """What a function uses cannot be copied; the message says why."""
+
+
+def part_of(text: str, trace: Trace, file: str) -> str | None:
+    """The text of one file in a changed `source`; None where another file is changed, too."""
+    lines = trace.source.splitlines(keepends=True)
+    found = next((one for one in trace.files if one.name == file), None)
+    if found is None:
+        return None
+    before = "".join(lines[: found.first - 1])
+    after = "".join(lines[found.first - 1 + found.length :])
+    if not (text.startswith(before) and text.endswith(after)):
+        return None
+    return text[len(before) : len(text) - len(after)]
+
+
+def changed_code(original: str, changed: str, code: types.CodeType) -> types.CodeType | None:
+    """The code of a function in the changed text of its file; None if anything else is changed."""
+    trees = [tree_of(original), tree_of(changed)]
+    nodes = [None if tree is None else _definition(tree, code.co_qualname) for tree in trees]
+    if None in trees or None in nodes:
+        return None
+    node = nodes[1]
+    assert node is not None
+    body, decorators = node.body, node.decorator_list
+    for one in nodes:
+        assert one is not None
+        one.body, one.decorator_list = [ast.Pass()], []
+    rest = {ast.dump(tree) for tree in trees if tree is not None}
+    node.body = body
+    if len(rest) > 1 or len(decorators) > 1:
+        return None
+    # Its free variables are those of a function around it, as before.
+    names = [ast.arg(name) for name in code.co_freevars]
+    around = ast.FunctionDef(
+        "around", ast.arguments([], names, None, [], [], None, []), [node], [], lineno=1
+    )
+    with AST_LOCK:
+        module = compile(
+            ast.fix_missing_locations(ast.Module([around], [])), code.co_filename, "exec"
+        )
+    outer = next(c for c in module.co_consts if isinstance(c, types.CodeType))
+    inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
+    inner = inner.replace(co_qualname=code.co_qualname)
+    return inner if inner.co_freevars == code.co_freevars else None
+
+
+def _definition(tree: ast.Module, qualname: str) -> ast.FunctionDef | None:
+    """The function with this name, of a class or function if it is in one."""
+    body: Sequence[ast.stmt] = tree.body
+    *around, name = [part for part in qualname.split(".") if part != "<locals>"]
+    for outer in around:
+        inside = [s for s in _statements(body) if getattr(s, "name", None) == outer]
+        if len(inside) != 1:
+            return None
+        body = inside[0].body  # type: ignore[attr-defined]
+    found = [s for s in _statements(body) if isinstance(s, ast.FunctionDef) and s.name == name]
+    return found[0] if len(found) == 1 else None
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body, and those in its blocks that are no scopes."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(statement, part, []))
+
+
+def on_copies(
+    function: Any, code: types.CodeType, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Callable[[], Any]:
+    """A call of the function with this code, on copies of its arguments and of all variables that
+    it uses. Raises NotCopied."""
+    memo: dict[int, Any] = {}
+    names = dict(function.__globals__)
+    try:
+        for name in _names_used(function):
+            names[name] = _copied(names[name], names, memo)
+        cells = [
+            types.CellType(_copied(cell.cell_contents, names, memo))
+            for cell in function.__closure__ or ()
+        ]
+        given, named = _copied((args, dict(kwargs)), names, memo)
+    except Exception as error:  # of any class of the reader's
+        raise NotCopied(f"{type(error).__name__}: {error}"[:200]) from None
+    changed = types.FunctionType(
+        code, names, function.__name__, function.__defaults__, tuple(cells)
+    )
+    changed.__kwdefaults__ = function.__kwdefaults__
+    return lambda: changed(*given, **named)
+
+
+def _names_used(function: Any) -> list[str]:
+    """The global variables that a function reads, and the functions beside it that it calls."""
+    held, found = function.__globals__, dict[str, None]()
+    waiting = [function.__code__]
+    while waiting:
+        code = waiting.pop()
+        waiting += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        for name in code.co_names:
+            if name in held and name not in found and not isinstance(held[name], _SHARED):
+                found[name] = None
+                if getattr(held[name], "__globals__", None) is held:
+                    waiting.append(held[name].__code__)
+    return list(found)
+
+
+def _copied(value: Any, names: dict[str, Any], memo: dict[int, Any]) -> Any:
+    """A copy; a function beside the one that runs sees the copied variables."""
+    if isinstance(value, types.FunctionType):
+        return types.FunctionType(
+            value.__code__, names, value.__name__, value.__defaults__, value.__closure__
+        )
+    return copy.deepcopy(value, memo)
