@@ -63,10 +63,10 @@ def test_upload_choose_a_layer_a_channel_a_position_and_download(tab: Any, app: 
         expect(tab).to_have_url(re.compile(re.escape(part)))
 
     tab.locator(".st-key-download button").first.click()
-    with np.load(io.BytesIO(fetched(tab, "layer"))) as archive:
+    with np.load(io.BytesIO(fetched(tab, "block2-conv2-npz"))) as archive:
         value = archive["activations"][0, 9, 3, 20]
     expect(tab.locator(".st-key-map .reading b")).to_have_text(f"{value:.5g}")
-    Image.open(io.BytesIO(fetched(tab, "strip"))).verify()
+    Image.open(io.BytesIO(fetched(tab, "filmstrip-png"))).verify()
     tab.keyboard.press("Escape")
     tab.wait_for_timeout(1500)  # the page has run without the menu: Streamlit forgets older files
     for name in ("tiles", "map", "field"):

@@ -24,7 +24,7 @@ from explorer.ui.feature_maps.filmstrip import FilmstripFrame, filmstrip_frames
 from explorer.ui.feature_maps.network_choice import IMAGENET
 from explorer.ui.feature_maps.results import ModelInput, ask, ask_or_reason
 from explorer.ui.feature_maps.selection import Selection
-from explorer.ui.widgets.basics import download, note
+from explorer.ui.widgets.basics import download_entry, note
 from explorer.ui.widgets.download_menu import download_menu
 from explorer.view.document.maps import maps_document, pixel_html
 from explorer.view.document.page import notes
@@ -37,6 +37,7 @@ from explorer.vision.tiles import to_colours
 
 #: The width up to which a single picture is enlarged in the document, in CSS pixels.
 _SIDE = 280
+_NPZ = "application/octet-stream"
 
 
 def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
@@ -47,40 +48,37 @@ def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
         return
     layer, of, call = selected.layer.name, selected.of, selected.maps.call
     with place:
-        download(
+        download_entry(
+            "Filmstrip as PNG",
             partial(filmstrip_png, model_input, of),
             "filmstrip.png",
+            "image/png",
             "Four channels of every convolution, with the names of the layers",
-            key="strip",
-            label="Filmstrip as PNG",
         )
-        download(
+        download_entry(
+            f"{layer} as NPZ",
             partial(layer_npz, model_input, layer, of, call),
             f"{layer}.npz",
+            _NPZ,
             "All values of this layer and their statistics, for NumPy",
-            key="layer",
-            label=f"{layer} as NPZ",
-            mime="application/octet-stream",
         )
         if filmstrip_bytes(model_input, of) <= limits.MAPS_FILE:
-            download(
+            download_entry(
+                "Every convolution as NPZ",
                 partial(filmstrip_npz, model_input, of),
                 "feature_maps.npz",
+                _NPZ,
                 "All values of every convolution, for NumPy",
-                key="all",
-                label="Every convolution as NPZ",
-                mime="application/octet-stream",
             )
         else:
             note(f"All convolutions together have more than {limits.MAPS_FILE >> 20} MB.")
         if can_write_script(model_input.loaded.backbone):
-            download(
+            download_entry(
+                "Script as ZIP",
                 partial(script_zip, model_input, of),
                 "feature_maps.zip",
+                "application/zip",
                 "A script in plain PyTorch, with the image and the weights, that makes these maps",
-                key="script",
-                label="Script as ZIP",
-                mime="application/zip",
             )
 
 

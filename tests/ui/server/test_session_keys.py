@@ -32,6 +32,7 @@ KEYS = {
         expression/graph_panel.py panel
         expression/panels.py panel {LINE_VALUES} {key}
         expression/walk.py names
+        feature_maps/channels.py order page scale
         feature_maps/decision.py class
         feature_maps/image_choice.py picture second
         feature_maps/image_grid.py {key}
