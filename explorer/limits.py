@@ -13,6 +13,8 @@ MAX_TREE = 120_000
 #: Characters in which inputs and notations are looked for: longer texts are whole programs, which
 #: lack imports at most, and the rest takes longer than parsing, and grows faster.
 MAX_COMPLETED = 10_000
+#: Characters of a text in which explanations look for statements, and which they change.
+MAX_DRAFT = 60_000
 #: Characters of a line that is read as a formula; of longer ones, only the symbols are.
 MAX_FORMULA = 1000
 #: How often a text that is not Python is cut shorter, to find its beginning that is.

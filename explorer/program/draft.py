@@ -264,7 +264,7 @@ class Draft:
 
 
 def _parse(source: str) -> ast.Module | None:
-    return tree_of(without_commands(source).code, limits.MAX_COMPLETED)
+    return tree_of(without_commands(source).code, limits.MAX_DRAFT)
 
 
 def called_name(call: ast.Call) -> str:

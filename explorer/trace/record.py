@@ -283,7 +283,7 @@ class _Running:
         self.operations = recorder.operations
         self._warned: list[warnings.WarningMessage] = []
         self._after: Callable[[], None] | None = None
-        self._started = time.monotonic()
+        self._started = time.thread_time()
         self._open = open_ = ExitStack()
         open_.enter_context(TORCH_LOCK)
         open_.enter_context(patched([*watched_calls(), *saved_hook_patches()]))
@@ -374,7 +374,7 @@ class _Running:
             files=self._files.files,
             notices=(*recorder.notices.sentences(), *trace.notices),
             answers=tuple(_untried(trace.answers)),
-            seconds=time.monotonic() - self._started,
+            seconds=time.thread_time() - self._started,
         )
         return _with_files(trace)
 

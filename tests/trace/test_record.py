@@ -356,7 +356,8 @@ _seen: list[int] = []
 @explorer.record
 def _train_step(x: torch.Tensor, y: torch.Tensor) -> None:
     _seen.append(1)
-    probabilities = torch.softmax(_model(x), 1)
+    scores = _model(x)
+    probabilities = torch.softmax(scores, 1)
     loss = nn.functional.cross_entropy(probabilities, y)
     loss.backward()
     print("trained")
@@ -368,7 +369,7 @@ def test_cures_of_a_function_are_tried_on_copies(capsys: pytest.CaptureFixture[s
     assert [a.tried for a in _train_step.trace.answers] == [""]
     before = _model.weight.detach().clone(), _model.weight.grad.clone()
     (answer,) = _train_step.prove(x, y).answers
-    assert (answer.key, answer.fix is not None) == ("silent.softmax", True)
+    assert (answer.key, answer.fix is not None) == ("silent.softmax", True), answer.tried
     assert answer.tried.startswith("With this change, loss is ")
     assert torch.equal(before[0], _model.weight)
     assert torch.equal(before[1], _model.weight.grad)
@@ -382,14 +383,16 @@ def test_a_cure_that_is_false_is_left_out():
 
     @explorer.record
     def step(w: torch.Tensor) -> None:
-        h = (w * scale).detach().requires_grad_()
+        h = (w * scale).detach()
+        h.requires_grad_()
         (h**2).backward()
 
     w = torch.tensor(1.0, requires_grad=True)
     step(w)
-    (answer,) = step.prove(w).answers
-    assert (answer.key, w.grad) == ("none.cut", None)
-    assert "18" in answer.tried
+    assert "w" in step.trace.answers[0].names
+    proved = step.prove(w).answers
+    assert w.grad is None
+    assert any("w.grad is 18" in answer.tried for answer in proved)
 
 
 def test_what_cannot_be_copied_is_said():

@@ -26,6 +26,8 @@ from explorer.trace.text import digest, shortened
 #: Seconds of processor time that all tries of a program may take together, and that a run which is
 #: repeated may have taken. Not of a clock on the wall: tries wait for everything else on a machine.
 LIMIT, LONGEST = 2.0, 0.5
+#: The same on a reader's own machine, of a function of theirs.
+OWN_LIMIT, OWN_LONGEST = 60.0, 10.0
 #: Why an answer was not tried.
 NOT_TRIED = f"Not tried: the program needs more than {LONGEST:g} s of processor time."
 NO_TIME = "Not tried: there was not enough time."
@@ -53,7 +55,8 @@ def prove(
     All tries together take `LIMIT` seconds of processor time at most, and end at `deadline`, a
     time.monotonic() value.
     """
-    tries = _Tries(trace, time.process_time() + LIMIT, deadline, rerun)
+    limit = LIMIT if rerun is None else OWN_LIMIT
+    tries = _Tries(trace, time.process_time() + limit, deadline, rerun)
     kept: list[Answer] = []
     for answer in causes_first(trace.answers):
         judged = answer if is_explained(answer, kept) else tries.judge(answer)
@@ -158,16 +161,21 @@ class _Tries:
     def run(self, changed: str) -> Trace | None:
         """What a changed program does; None if there is no time to find out."""
         if changed not in self.runs:
-            is_too_much = self.before.seconds > LONGEST or len(self.runs) >= limits.MOST_TRIES
+            is_too_much = self._is_long or len(self.runs) >= limits.MOST_TRIES
             self.runs[changed] = None if is_too_much else self._run(changed)
         return self.runs[changed]
 
     @property
     def reason(self) -> str:
         """Why something was not run."""
-        if self.before.seconds > LONGEST:
-            return NOT_TRIED
-        return NO_TIME if self.rerun is None else OUTSIDE
+        if self.rerun is None:
+            return NOT_TRIED if self._is_long else NO_TIME
+        return NO_TIME if self._is_long or self._is_over() else OUTSIDE
+
+    @property
+    def _is_long(self) -> bool:
+        longest = LONGEST if self.rerun is None else OWN_LONGEST
+        return self.before.seconds > longest
 
     def _run(self, changed: str) -> Trace | None:
         if self._is_over():
