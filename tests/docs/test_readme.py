@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import runpy
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -52,11 +53,14 @@ def test_linked_files_exist(path):
         assert link.startswith("https://") or (path.parent / target).exists(), link
 
 
-def test_the_example_prints_what_its_comment_says():
-    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+def test_the_examples_print_what_their_comments_say(code, tmp_path, monkeypatch):
+    script = tmp_path / "readme.py"
+    script.write_text(code)
+    monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(code, {})
+        runpy.run_path(str(script))
     assert printed.getvalue().strip() == re.search(r"# (.*)", code)[1]
 
 
