@@ -13,31 +13,36 @@ import sys
 import types
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import CodeType
 
-from explorer.trace.record import NothingRecorded, Recording, record
+from explorer.trace.in_place import NothingRecorded, Recording, record
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the script that is named. Raises whatever the script raises, SystemExit too."""
-    options = _parser().parse_args(arguments)
+    ours, theirs = _divided(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(ours)
+    if not theirs:
+        _parser().error("which script? python -m explorer train.py")
     recording = record(step=options.step)
-    module = types.ModuleType("__main__")
+    module, spec = types.ModuleType("__main__"), None
+    sys.argv = theirs
     if options.module is not None:
-        sys.argv = [options.module, *options.rest]
-        sys.path.insert(0, os.getcwd())
-        code, file, package = _of_module(options.module)
+        sys.path[0] = os.getcwd()
+        spec = _module(options.module)
+        file = sys.argv[0] = str(spec.origin)
     else:
-        if not options.rest:
-            _parser().error("which script? python -m explorer train.py")
-        sys.argv = options.rest
-        file, package = os.path.abspath(options.rest[0]), None
-        sys.path.insert(0, str(Path(file).resolve().parent))
-        code = _of_file(file)
-    vars(module).update(__file__=file, __package__=package, __builtins__=__builtins__)
+        file = os.path.abspath(theirs[0])
+        sys.path[0] = str(Path(file).resolve().parent)
+        if not os.path.isfile(file):
+            sys.exit(f"python -m explorer: {theirs[0]}: there is no such file")
+    vars(module).update(__file__=file, __spec__=spec, __builtins__=__builtins__)
+    vars(module).update(__package__=None if spec is None else spec.parent)
     sys.modules["__main__"] = module
     try:
+        # As it is: without what this file asks of `__future__`.
+        code = compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
         with recording.around("<module>", file):
             exec(code, vars(module))
     except Exception as error:
@@ -47,50 +52,56 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _write(recording, Path(options.html))
 
 
+def _divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our options, and the script or module with its arguments."""
+    ours: list[str] = []
+    waiting = [*arguments]
+    while waiting and waiting[0].startswith("-"):
+        option = waiting.pop(0)
+        takes_value = option in ("--step", "--html", "-m") and waiting
+        ours += [option, waiting.pop(0)] if takes_value else [option]
+        if option == "-m":
+            return ours, [ours[-1], *waiting]
+    return ours, waiting
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m explorer",
         description="Run a script as python would, record what autograd does in one iteration of "
         "its training loop, and write that as one HTML file.",
+        usage="%(prog)s [--step N] [--html FILE] (script.py | -m module) [arguments of it]",
+        allow_abbrev=False,
     )
     parser.add_argument(
-        "--step", type=_step, default=None, metavar="N",
+        "--step", type=step_number, default=None, metavar="N",
         help="which iteration, from 1; without it, recording begins with the script",
     )  # fmt: skip
     parser.add_argument("--html", default="step.html", metavar="FILE", help="default: step.html")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module in its place")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="script.py [its arguments]")
     return parser
 
 
-def _step(text: str) -> int:
+def step_number(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
     return int(text)
 
 
-def _of_file(script: str) -> CodeType:
-    try:
-        return compile(Path(script).read_bytes(), script, "exec")
-    except OSError as error:
-        sys.exit(f"python -m explorer: {script}: {error.strerror}")
-
-
-def _of_module(name: str) -> tuple[CodeType, str, str]:
+def _module(name: str) -> ModuleSpec:
     spec = None
     with suppress(ModuleNotFoundError):  # of a package around it
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
-    loader = getattr(spec, "loader", None)
-    if spec is None or spec.origin is None or not hasattr(loader, "get_code"):
+    if spec is None or not (spec.origin or "").endswith(".py"):
         sys.exit(f"python -m explorer: there is no module {name} to run")
-    return loader.get_code(spec.name), spec.origin, spec.parent or ""  # type: ignore[union-attr]
+    return spec
 
 
 def _show(error: Exception, file: str) -> None:
     """The traceback as `python` prints it: from the script's own frame on."""
-    traceback = error.__traceback__
+    traceback = error.__traceback__ if not isinstance(error, SyntaxError) else None
     while traceback is not None and traceback.tb_frame.f_code.co_filename != file:
         traceback = traceback.tb_next
     sys.excepthook(type(error), error.with_traceback(traceback), traceback)

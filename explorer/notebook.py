@@ -8,7 +8,8 @@ import argparse
 import shlex
 from typing import Any
 
-from explorer.trace.record import NothingRecorded, record
+from explorer.__main__ import step_number
+from explorer.trace.in_place import NothingRecorded, record
 
 
 def show(model: Any, *args: Any, loss: Any = None, **kwargs: Any) -> Any:
@@ -34,13 +35,18 @@ def load_ipython_extension(shell: Any) -> None:
 
         try:
             options = _parser().parse_args(shlex.split(line))
-        except (SystemExit, ValueError):  # argparse has printed what is wrong
+        except SystemExit:  # argparse has printed what is wrong
+            return
+        except ValueError as error:
+            print(f"%%explore: {error}")
             return
         recording = record(step=options.step)
         with recording.around("<module>"):
             # Lines count as they are seen, with that of the magic.
             done = shell.run_cell(cell if cell.startswith("%%") else f"# %%explore {line}\n{cell}")
             recording.failed = done.error_in_exec
+        if done.error_before_exec is not None:  # IPython has shown it
+            return
         if options.name is not None:
             shell.user_ns[options.name] = recording
         try:
@@ -53,6 +59,6 @@ def load_ipython_extension(shell: Any) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="%%explore", add_help=False)
-    parser.add_argument("--step", type=int, default=None)
+    parser.add_argument("--step", type=step_number, default=None)
     parser.add_argument("name", nargs="?")
     return parser

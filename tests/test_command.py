@@ -71,18 +71,32 @@ def test_a_module_runs_with_m(tmp_path: Path):
     (tmp_path / "own" / "__init__.py").touch()
     (tmp_path / "own" / "train.py").write_text(
         "import torch\nfrom . import __name__ as package\n"
-        "x = torch.ones(2, requires_grad=True)\n(x * 2).sum().backward()\nprint(package)\n"
+        "import sys\nx = torch.ones(2, requires_grad=True)\n(x * 2).sum().backward()\n"
+        "print(package, __spec__.name, sys.argv[1:])\n"
     )
-    ours = run(tmp_path, "-m", "explorer", "-m", "own.train")
-    assert (ours.returncode, ours.stdout) == (0, "own\n")
+    command = ("-m", "own.train", "--step", "5", "--h", "3")
+    plain, ours = run(tmp_path, *command), run(tmp_path, "-m", "explorer", *command)
+    assert (ours.returncode, ours.stdout) == (0, plain.stdout)
     assert (tmp_path / "step.html").exists()
+
+
+def test_a_script_is_compiled_as_it_is(tmp_path: Path):
+    """Not with what our own file asks of `__future__`; and its `sys.exit(0)` is no error."""
+    (tmp_path / "train.py").write_text(
+        "import sys, dataclasses, torch\n@dataclasses.dataclass\nclass A:\n    rate: float = 0.1\n"
+        "w = torch.tensor(1.0, requires_grad=True)\n(w * 2).backward()\n"
+        "print(dataclasses.fields(A)[0].type, sys.path[0])\nsys.exit(0)\n"
+    )
+    plain, ours = run(tmp_path, "train.py"), run(tmp_path, "-m", "explorer", "train.py")
+    assert (ours.returncode, ours.stdout) == (0, plain.stdout)
+    assert "error" not in ours.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "which script?"),
-        (["nothing.py"], "nothing.py: No such file"),
+        (["nothing.py"], "nothing.py: there is no such file"),
         (["--step", "0", "x.py"], "no whole number from 1"),
         (["-m", "no.such.module"], "no module"),
     ],

@@ -65,4 +65,4 @@ def test_a_network_is_drawn(outputs: list[list[Any]]):
 
 def test_a_wrong_option_is_said(outputs: list[list[Any]]):
     said = "".join(o.get("text", "") for o in outputs[6])
-    assert "invalid int value: 'nonsense'" in said
+    assert "'nonsense' is no whole number from 1" in said

@@ -8,8 +8,8 @@ plain PyTorch script.
 
 from explorer.program.figures import Figure
 from explorer.trace.codec import from_plain, to_plain
+from explorer.trace.in_place import record
 from explorer.trace.proof.prove import prove
-from explorer.trace.record import record
 from explorer.trace.recording.pass_graph import dot_text, merge
 from explorer.trace.records import (
     Answer,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
+import threading
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +20,8 @@ from torch.overrides import _get_current_function_mode_stack
 import explorer
 from explorer.program.notices import running
 from explorer.trace import Trace
+from explorer.trace.in_place import NothingRecorded
 from explorer.trace.proof.changed_function import NotCopied
-from explorer.trace.record import NothingRecorded
 from tests.trace.recorded.network import Trainer
 
 HERE = Path(__file__)
@@ -160,6 +163,54 @@ def test_an_iteration_ends_with_the_last_of_several_optimizers():
     assert kinds == ["zero_grad", "backward", "step"] * 2
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_optimizers_in_a_list_are_found(step: int):
+    class Training:
+        def __init__(self) -> None:
+            self.layer = nn.Linear(2, 1)
+            self.optimizers = [torch.optim.SGD(self.layer.parameters(), lr=0.1)]
+            self.losses: list[float] = []
+
+        def fit(self) -> None:
+            for _ in range(4):
+                loss = (self.layer(torch.ones(1, 2)) ** 2).sum()
+                loss.backward()
+                self.losses.append(loss.item())
+                for optimizer in self.optimizers:
+                    optimizer.step()
+                    optimizer.zero_grad()
+
+    training = Training()
+    with explorer.record(step=step) as rec:
+        training.fit()
+    trace = rec.trace
+    loss = next(r for r in trace.tensors if r.name in ("loss", "fit.loss_1") and r.grad is not None)
+    assert float(loss.value) == pytest.approx(training.losses[step - 1])
+    assert [e.kind for e in trace.events if e.kind != "zero_grad"] == ["backward", "step"]
+
+
+def test_other_threads_are_left_alone():
+    other = nn.Linear(2, 1)
+    steps = torch.optim.SGD(other.parameters(), lr=0.1)
+
+    def train() -> None:
+        for _ in range(3):
+            other(torch.ones(1, 2)).sum().backward()
+            steps.step()
+
+    w = torch.tensor(1.0, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    with explorer.record() as rec:
+        (w * 2).backward()
+        thread = threading.Thread(target=train)
+        thread.start()
+        thread.join()
+        optimizer.step()
+    assert [(e.kind, e.what) for e in rec.trace.events if e.kind == "step"] == [
+        ("step", "SGD.step()")
+    ]
+
+
 def test_batches_that_are_accumulated_are_one_iteration():
     layer = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
@@ -206,7 +257,7 @@ def test_a_long_training_is_recorded_up_to_the_third_step():
         trainer.fit(6)
     assert rec.trace.pass_count == 3
     assert len(trainer.losses) == 6
-    assert "record(step=100)" in rec.trace.notices[0]
+    assert "up to step 3" in rec.trace.notices[0]
 
 
 @pytest.mark.parametrize("step", [0, -1, 1.5, True, "2"])
@@ -274,6 +325,28 @@ def test_an_error_is_described_and_passed_on():
     assert error.line == line_with("# fails")
     assert "c has the shape (2, 3)" in error.message
     assert named(rec.trace, "c")
+
+
+def test_recording_goes_on_after_a_step_that_failed():
+    w = torch.tensor(1.0, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    optimizer.param_groups[0]["lr"] = None
+    with explorer.record() as rec:
+        (w * 2).backward()
+        with contextlib.suppress(TypeError):
+            optimizer.step()
+        optimizer.zero_grad()
+        after = w * 5
+        after.backward()
+    assert named(rec.trace, "after")
+
+
+def test_what_does_not_run_when_it_is_called_is_refused():
+    with pytest.raises(ValueError, match="generator or coroutine"):
+
+        @explorer.record
+        def batches() -> Iterator[int]:
+            yield 1
 
 
 def test_errors_of_files_are_not_called_walls():
@@ -393,6 +466,23 @@ def test_a_cure_that_is_false_is_left_out():
     proved = step.prove(w).answers
     assert w.grad is None
     assert any("w.grad is 18" in answer.tried for answer in proved)
+
+
+_fit = Trainer.fit
+
+
+@explorer.record
+def _with_another_file(trainer: Trainer) -> None:
+    _fit(trainer, 1)
+
+
+def test_what_is_not_copied_is_not_run():
+    """A function of another file could change the real model."""
+    trainer = Trainer()
+    _with_another_file(trainer)
+    with pytest.raises(NotCopied, match=r"calls fit of network\.py"):
+        _with_another_file.prove(trainer)
+    assert len(trainer.losses) == 1
 
 
 def test_what_cannot_be_copied_is_said():

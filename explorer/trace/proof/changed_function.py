@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
+import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from explorer.program.parsing import AST_LOCK, tree_of
+from explorer.trace.recording.own_files import is_own_file
 from explorer.trace.records import Trace
 
 #: What is not copied: it is not changed by a step of training.
@@ -94,12 +96,11 @@ def on_copies(
     names = dict(function.__globals__)
     try:
         for name in _names_used(function):
-            names[name] = _copied(names[name], names, memo)
-        cells = [
-            types.CellType(_copied(cell.cell_contents, names, memo))
-            for cell in function.__closure__ or ()
-        ]
-        given, named = _copied((args, dict(kwargs)), names, memo)
+            names[name] = _copied(names[name], function.__globals__, names, memo)
+        cells = _cells(function, names, memo)
+        given, named = copy.deepcopy((args, dict(kwargs)), memo)
+    except NotCopied:
+        raise
     except Exception as error:  # of any class of the reader's
         raise NotCopied(f"{type(error).__name__}: {error}"[:200]) from None
     changed = types.FunctionType(
@@ -110,24 +111,44 @@ def on_copies(
 
 
 def _names_used(function: Any) -> list[str]:
-    """The global variables that a function reads, and the functions beside it that it calls."""
+    """The global variables that a function reads, and the functions beside it that it calls.
+
+    Raises NotCopied for a module of the reader's: what it holds would be changed."""
     held, found = function.__globals__, dict[str, None]()
     waiting = [function.__code__]
     while waiting:
         code = waiting.pop()
         waiting += [c for c in code.co_consts if isinstance(c, types.CodeType)]
         for name in code.co_names:
-            if name in held and name not in found and not isinstance(held[name], _SHARED):
+            value = held.get(name)
+            if isinstance(value, types.ModuleType) and is_own_file(value.__file__ or "<built-in>"):
+                raise NotCopied(f"it uses the module {name}, whose variables are not copied")
+            if name in held and name not in found and not isinstance(value, _SHARED):
                 found[name] = None
-                if getattr(held[name], "__globals__", None) is held:
+                if getattr(value, "__globals__", None) is held:
                     waiting.append(held[name].__code__)
     return list(found)
 
 
-def _copied(value: Any, names: dict[str, Any], memo: dict[int, Any]) -> Any:
-    """A copy; a function beside the one that runs sees the copied variables."""
-    if isinstance(value, types.FunctionType):
-        return types.FunctionType(
-            value.__code__, names, value.__name__, value.__defaults__, value.__closure__
-        )
-    return copy.deepcopy(value, memo)
+def _cells(function: Any, names: dict[str, Any], memo: dict[int, Any]) -> list[types.CellType]:
+    """Copies of what a function has of those around it."""
+    return [
+        types.CellType(_copied(cell.cell_contents, function.__globals__, names, memo))
+        for cell in function.__closure__ or ()
+    ]
+
+
+def _copied(value: Any, held: Mapping[str, Any], names: dict[str, Any], memo: Any) -> Any:
+    """A copy; a function beside the one that runs sees the copied variables. Raises NotCopied for a
+    function of another file of the reader's."""
+    if not isinstance(value, types.FunctionType):
+        return copy.deepcopy(value, memo)
+    if value.__globals__ is not held:
+        if is_own_file(value.__code__.co_filename):
+            file = os.path.basename(value.__code__.co_filename)
+            raise NotCopied(f"it calls {value.__name__} of {file}, whose variables are not copied")
+        return value
+    cells = tuple(_cells(value, names, memo))
+    made = types.FunctionType(value.__code__, names, value.__name__, value.__defaults__, cells)
+    made.__kwdefaults__ = value.__kwdefaults__
+    return made

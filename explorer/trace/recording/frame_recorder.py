@@ -217,10 +217,10 @@ class FrameRecorder(ProgramRecorder):
     # -- what is recorded ---------------------------------------------------------------------
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
-        """Record a tensor. As long as there are few, each has a position of its own: all calls of
-        a function are shown, as all blocks of a network."""
+        """Record a tensor. As long as there are few, each that has a gradient has a position of its
+        own: all calls of a function are shown, as all blocks of a network."""
         is_result = type(position[0]) is int
-        if self.number < limits.MOST_TENSORS:
+        if self.number < limits.MOST_TENSORS and tensor.requires_grad:
             position = (position, self.number)
         live = super().add(position, line, name, tensor)
         if is_result and self._places:

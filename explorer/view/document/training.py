@@ -99,10 +99,6 @@ def _numbers(view: View) -> str:
     return table + page.notes([f"{left:,} other parameters are not in this file."] if left else [])
 
 
-def _with_shape(p: ParameterView) -> str:
-    return f"{p.name} {shape_text(p.value.shape)}" if p.value.shape else p.name
-
-
 def _tensors(p: ParameterView, buffers: Mapping[str, None]) -> list[np.ndarray | None]:
     return [p.value, p.grad, *(p.buffers.get(name) for name in buffers), p.update]
 

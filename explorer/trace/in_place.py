@@ -6,16 +6,19 @@ The code runs once, as it is. What is recorded is bounded, and nothing live is k
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import os
 import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from threading import get_ident
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
@@ -28,14 +31,14 @@ from torch.optim.optimizer import (
 
 from explorer import limits
 from explorer.program import TORCH_LOCK, ProgramError, isolated
-from explorer.program.error_messages import describe_error, short_text
+from explorer.program.error_messages import describe_error, exit_code, short_text
 from explorer.program.notices import BackwardCall, collected_in, running
 from explorer.program.process_state import printed_to
 from explorer.program.saved_hooks import saved_hook_patches
 from explorer.program.watched_calls import Patch, patched, watched_calls
 from explorer.trace.assemble import recorded, without_warnings
 from explorer.trace.explain.order import can_be_tried
-from explorer.trace.proof.changed_function import changed_code, on_copies, part_of
+from explorer.trace.proof.changed_function import NotCopied, changed_code, on_copies, part_of
 from explorer.trace.proof.prove import prove
 from explorer.trace.recording.frame_recorder import FrameRecorder
 from explorer.trace.recording.objects import quiet, variables_of
@@ -44,8 +47,8 @@ from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import Answer, Trace
 
 _LOG = logging.getLogger(__name__)
-#: What a program is told of these, which the walls around it forbid, is not true of a reader's own.
-_AS_THEY_ARE = (OSError, EOFError, ImportError)
+#: Their messages in the app speak of its sandbox: here the exception's own text is shown.
+_AS_THEY_ARE = (OSError, EOFError, ImportError, MemoryError)
 _COMPILED = "What torch.compile has made ran as one operation."
 _LINES = re.compile(r"\blines? \d+(?:(?:, | and | to )\d+)*")
 
@@ -66,13 +69,16 @@ class Recording:
         self._running: _Running | None = None
         self._counter: _Counter | None = None
         self._calls = 0
+        self._is_nested = False
+        #: What other threads do is not recorded, nor counted.
+        self._thread = get_ident()
         self._open = ExitStack()
         #: Files with another text than on the disk, and the answers with what may be tried.
         self._texts: dict[str, str] = {}
         self._answers: tuple[Answer, ...] = ()
         #: What has ended the code without ending the block.
         self.failed: BaseException | None = None
-        #: Removes what could not be while an operation ran.
+        #: Takes away the mode of a recording that ended inside an operation, where it could not be.
         self._left: Callable[[], None] | None = None
         if function is not None:
             functools.update_wrapper(self, function)
@@ -87,6 +93,8 @@ class Recording:
     def _why_nothing(self) -> str:
         if self._running is not None:
             return "The recording has not ended yet."
+        if self._is_nested:
+            return "Nothing was recorded: another recording was running."
         done = self._calls if self._function is not None else self._counter and self._counter.done
         what = "calls of this function" if self._function is not None else "iterations"
         if self._step is not None or self._function is not None:
@@ -127,6 +135,8 @@ class Recording:
             return replace(copied.trace, answers=copied._answers)
 
         before = again(function.__code__)
+        if before.error is not None and trace.error is None:
+            raise NotCopied(f"on copies it fails: {before.error.message}")
         self._trace = replace(prove(before, rerun=rerun), files=trace.files)
         return self._trace
 
@@ -146,7 +156,8 @@ class Recording:
     def __enter__(self) -> Recording:
         frame = sys._getframe(1)
         self._trace = None
-        if running() is not None:  # a program of the app, or another recording
+        self._is_nested = running() is not None  # in a program of the app, or another recording
+        if self._is_nested:
             return self
         self._listen()
         if self._step in (None, 1):
@@ -157,6 +168,7 @@ class Recording:
         self, kind: Any, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._stop(error or self.failed)
+        self.failed = None  # its traceback holds all tensors
         if self._counter is not None and self._counter.done < (self._step or 1):
             trace = self._trace  # of what came after the last iteration
             self._trace = trace if trace is not None and (trace.pass_count or trace.error) else None
@@ -173,16 +185,19 @@ class Recording:
             (register_optimizer_step_post_hook, self._after_step),
         ):
             self._open.callback(register(hook).remove)
+        self._thread = get_ident()
         if self._function is None and self._step is not None:
-            self._counter = _Counter(self._step, self._start_here, self._stop)
+            self._counter = _Counter(self._step, self._start_here, self._stop, self._discard)
             self._open.enter_context(self._counter.counting())
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._running is not None:
+        if self._running is not None and self._running.is_here():
             self._running.before_step(optimizer, args, kwargs)
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._running is not None:
+        if get_ident() != self._thread:
+            return
+        if self._running is not None and self._running.is_here():
             self._running.after_step()
         if self._counter is not None:
             self._counter.note(optimizer)
@@ -203,6 +218,11 @@ class Recording:
             trace, self._answers = self._running.stop(error), self._running.answers
             self._trace, self._running = trace, None
 
+    def _discard(self) -> None:
+        """What was taken for an iteration is none."""
+        self._stop()
+        self._trace = None
+
     # -- of a function ------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -215,7 +235,6 @@ class Recording:
         self._calls += 1
         if self._calls != (self._step or 1) or running() is not None:
             return self._function(*args, **kwargs)
-        self._listen()
         with self.around(self._function.__qualname__):
             return self._function(*args, **kwargs)
 
@@ -247,15 +266,19 @@ def record(function: Callable[..., Any] | None = None, *, step: int | None = Non
 
     The code runs once, as it is; names and lines are those of the files it stands in. With `step`,
     only that iteration of the training loop inside is recorded, from 1: iterations end with the
-    step of the optimizer (of all, where there are several), or without one with backward. As a
-    decorator, the first call of the function is recorded, or the `step`-th.
+    step of the optimizer (of all, where there are several), or without one with backward. Without
+    `step`, recording ends with the third step of an optimizer. As a decorator, the first call of
+    the function is recorded, or the `step`-th.
 
-    Raises ValueError for a `step` that is no whole number from 1.
+    Raises ValueError for a `step` that is no whole number from 1, and for a generator.
     """
     if step is not None and (type(step) is not int or step < 1):
         raise ValueError(f"step is a whole number from 1, not {step!r}")
     if function is not None and not callable(function):
-        raise ValueError(f"record(step={function!r}) records another iteration")
+        raise ValueError(f"record(step={function!r}) records that iteration")
+    kinds = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
+    if any(is_one(function) for is_one in kinds):
+        raise ValueError("the body of a generator or coroutine does not run when it is called")
     return Recording(function, step)
 
 
@@ -309,6 +332,10 @@ class _Running:
             and self._recorder.is_met(found[name])
         }
 
+    def is_here(self) -> bool:
+        """Whether what runs is recorded: not another thread, nor a program that the code runs."""
+        return running() is self._recorder
+
     # -- optimizers ---------------------------------------------------------------------------
 
     def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -331,19 +358,14 @@ class _Running:
             self._after = None
         if self._counter is None and self._recorder.events.steps >= limits.RECORDED_STEPS:
             self._recorder.notices.add(
-                f"Recorded up to step {limits.RECORDED_STEPS} of the optimizer: "
-                "record(step=100) records another iteration."
+                f"Recorded up to step {limits.RECORDED_STEPS} of the optimizers. Ask for an "
+                "iteration by its number, `step`, for a later one."
             )
             self._stop_all()
 
     def _after_backward(self) -> None:
         if self._counter is not None:
             self._recorder.is_due = self._counter.note_backward(sys._getframe(1))
-        if self._recorder.number > limits.MOST_RECORDED:
-            self._recorder.notices.add(
-                f"More than {limits.MOST_RECORDED:,} tensors: what came then was not recorded."
-            )
-            self._stop_all()
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -378,8 +400,10 @@ class _Running:
         )
         return _with_files(trace)
 
-    def _explain(self, error: BaseException) -> ProgramError:
+    def _explain(self, error: BaseException) -> ProgramError | None:
         recorder = self._recorder
+        if isinstance(error, SystemExit | KeyboardInterrupt):
+            return _ended(error)
         known, operands = set(self._variables()), recorder.operands_of(error)
         described = describe_error(error, self._files.source, known, operands, self._files.line_at)
         if isinstance(error, _AS_THEY_ARE):
@@ -395,6 +419,8 @@ class _Recorder(FrameRecorder):
     ) -> None:
         super().__init__(files, base)
         self._ran, self._end_all = ran, end
+        #: The bytes of large results, which live until the recording ends; and how many may.
+        self._held, self._room = 0, _room()
         self.is_due = False
 
     def call(
@@ -402,6 +428,7 @@ class _Recorder(FrameRecorder):
     ) -> Any:
         if what == "Optimizer.step":
             return function(*args, **kwargs)
+        self.operations.start()  # after a step that has failed
         return super().call(what, receiver, function, *args, **kwargs)
 
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
@@ -414,16 +441,30 @@ class _Recorder(FrameRecorder):
         if self.is_due and tensor.grad_fn is not None:
             self.is_due = False
             self._end_all()
-        return super().add(position, line, name, tensor)
+        live = super().add(position, line, name, tensor)
+        if live.grad_fn is not None and tensor.numel() > limits.WHOLE and not tensor._is_view():
+            self._held += tensor.numel() * tensor.element_size()
+        if self.number > limits.MOST_RECORDED or self._held > self._room:
+            what = f"{self.number:,} tensors of {self._held / 2**30:.1f} GB"
+            self.notices.add(f"Recording ended early: it held {what}.", self.line)
+            self.number, self._held = 0, 0
+            self._end_all()
+        return live
 
 
 class _Counter:
     """Counts the iterations of a training loop: each ends with the step of the last optimizer that
     steps in it, or where there is none, with a backward pass."""
 
-    def __init__(self, step: int, start: Callable[[], None], stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        step: int,
+        start: Callable[[], None],
+        stop: Callable[[], None],
+        discard: Callable[[], None],
+    ) -> None:
         self.done = 0
-        self._step, self._start, self._stop = step, start, stop
+        self._step, self._start, self._stop, self._discard = step, start, stop, discard
         self._stepped: set[int] = set()
         self._expected: set[int] = set()
         self._has_optimizer = False
@@ -456,6 +497,10 @@ class _Counter:
     def note(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped."""
         if not self._expected:
+            if self.done and not self._has_optimizer:  # backward passes are no iterations here
+                self.done = 0
+                if self._step > 1:
+                    self._discard()
             self._has_optimizer = True
             self._expected = {id(optimizer), *map(id, _optimizers_around(sys._getframe(1)))}
         if id(optimizer) in self._stepped:  # another of those expected does not step in this loop
@@ -475,17 +520,45 @@ class _Counter:
             self._stop()
 
 
+def _room() -> int:
+    """Three quarters of the memory that is free: of a processor of its own, or of the machine."""
+    if torch.cuda.is_available():
+        return int(0.75 * torch.cuda.mem_get_info()[0])
+    try:
+        return int(0.75 * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):  # not on Linux
+        return 8 * 2**30
+
+
+def _ended(error: SystemExit | KeyboardInterrupt) -> ProgramError | None:
+    """How a script ended itself, or was ended; None where all went well."""
+    if isinstance(error, KeyboardInterrupt):
+        return ProgramError("The code was interrupted.", stopped=True)
+    code = exit_code(error)
+    return None if code in (None, 0) else ProgramError(f"The script ended with exit code {code}.")
+
+
 def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
-    """The optimizers that running functions, or the objects whose methods these are, know."""
+    """The optimizers that running functions know, in their variables, in lists and dicts of them,
+    and in the objects whose methods they are."""
     seen = set()
     while frame is not None:
-        names = variables_of(frame)
-        held = getattr(names.get("self"), "__dict__", None)
-        for value in (*names.values(), *(held.values() if type(held) is dict else ())):
+        for value in _held(variables_of(frame)):
             if issubclass(type(value), Optimizer) and id(value) not in seen:
                 seen.add(id(value))
                 yield value
         frame = frame.f_back
+
+
+def _held(names: Mapping[str, Any]) -> Iterator[Any]:
+    """The variables of a function, the attributes of its `self`, and the items of both."""
+    owner = getattr(names.get("self"), "__dict__", None)
+    for value in (*names.values(), *(owner.values() if type(owner) is dict else ())):
+        yield value
+        if type(value) in (list, tuple):
+            yield from value[: limits.MOST_ITEMS]
+        elif type(value) is dict:
+            yield from islice(value.values(), limits.MOST_ITEMS)
 
 
 @contextmanager
@@ -562,8 +635,8 @@ def _also_warning(kept: list[warnings.WarningMessage]) -> Iterator[None]:
 
 
 def _untried(answers: tuple[Answer, ...]) -> Iterator[Answer]:
-    """The answers that are true whether or not a changed program shows it: nothing is run again.
-    One of which a try might show that it is false has no alternative that offers nothing to try."""
+    """The answers that are true in any case, for nothing is run again. Where a try could show that
+    one is false, each of its alternatives offers something to try."""
     for answer in answers:
         if not all(map(can_be_tried, (answer, *answer.alternatives))):
             yield replace(answer, alternatives=(), counterfactual=None)
