@@ -58,6 +58,8 @@ def _divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     waiting = [*arguments]
     while waiting and waiting[0].startswith("-"):
         option = waiting.pop(0)
+        if option == "--":
+            break
         takes_value = option in ("--step", "--html", "-m") and waiting
         ours += [option, waiting.pop(0)] if takes_value else [option]
         if option == "-m":
@@ -83,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def step_number(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
     return int(text)
 

@@ -62,7 +62,7 @@ def test_what_is_never_reached_is_said(tmp_path: Path):
     (tmp_path / "train.py").write_text(_SCRIPT.replace("END", ""))
     ours = run(tmp_path, "-m", "explorer", "--step", "9", "train.py", "--epochs", "2")
     assert ours.returncode == 0
-    assert "2 iterations, and number 9 was asked for" in ours.stderr
+    assert "the last iteration was number 2, and number 9 was asked for" in ours.stderr
     assert not (tmp_path / "step.html").exists()
 
 

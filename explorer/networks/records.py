@@ -197,4 +197,4 @@ class Report:
         """Write all of it as one HTML file, which any browser shows, without a server."""
         from explorer.view.document import report_document
 
-        Path(path).write_text(report_document(self, title=title), "utf-8")
+        Path(path).write_text(report_document(self, title=title), "utf-8", errors="replace")

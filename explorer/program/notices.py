@@ -7,7 +7,7 @@ What does less than a program asks for, or something else, says so:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -64,6 +64,8 @@ class Running(Protocol):
     #: The calls that are being reported, each by its name and the id of its receiver.
     calling: set[tuple[str, int]]
     watches_apply: bool
+    #: Whether what runs now is no longer its program: a context (PEP 567) may still name it.
+    has_ended: bool
 
     @property
     def written(self) -> int: ...
@@ -82,7 +84,8 @@ _running: ContextVar[Running | None] = ContextVar("running", default=None)
 
 def running() -> Running | None:
     """What runs the program that runs now; None if none runs."""
-    return _running.get()
+    program = _running.get()
+    return None if program is None or program.has_ended else program
 
 
 def notice(sentence: str) -> None:
@@ -103,4 +106,5 @@ def collected_in(program: Running) -> Iterator[None]:
     try:
         yield
     finally:
-        _running.reset(token)
+        with suppress(ValueError):  # it has ended in another context, as a coroutine may
+            _running.reset(token)

@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from threading import get_ident
-from types import CodeType, FrameType, FunctionType, TracebackType
+from threading import Lock, get_ident
+from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
 from typing import Any
 
 import torch
@@ -41,7 +41,7 @@ from explorer.trace.explain.order import can_be_tried
 from explorer.trace.proof.changed_function import NotCopied, changed_code, on_copies, part_of
 from explorer.trace.proof.prove import prove
 from explorer.trace.recording.frame_recorder import FrameRecorder
-from explorer.trace.recording.objects import quiet, variables_of
+from explorer.trace.recording.objects import fields_of, quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import Answer, Trace
@@ -96,10 +96,10 @@ class Recording:
         if self._is_nested:
             return "Nothing was recorded: another recording was running."
         done = self._calls if self._function is not None else self._counter and self._counter.done
-        what = "calls of this function" if self._function is not None else "iterations"
+        what = "call" if self._function is not None else "iteration"
         if self._step is not None or self._function is not None:
             asked = f"number {self._step or 1} was asked for"
-            return f"Nothing was recorded: there were {done or 0} {what}, and {asked}."
+            return f"Nothing was recorded: the last {what} was number {done or 0}, and {asked}."
         return "Nothing was recorded: use `with explorer.record() as rec:` around the code."
 
     def prove(self, *args: Any, **kwargs: Any) -> Trace:
@@ -167,12 +167,14 @@ class Recording:
     def __exit__(
         self, kind: Any, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._stop(error or self.failed)
+        try:
+            self._stop(error or self.failed)
+        finally:
+            self._open.close()
         self.failed = None  # its traceback holds all tensors
         if self._counter is not None and self._counter.done < (self._step or 1):
             trace = self._trace  # of what came after the last iteration
             self._trace = trace if trace is not None and (trace.pass_count or trace.error) else None
-        self._open.close()
         if self._left is not None:
             self._left()
             self._left = None
@@ -209,8 +211,12 @@ class Recording:
             frame = frame.f_back
         self._start(frame or sys._getframe(1))
 
-    def _start(self, frame: FrameType) -> None:
-        self._running = _Running(frame, self._counter, self._stop, OwnFiles())
+    def _start(self, frame: FrameType, base: str | None = None, file: str = "") -> None:
+        try:
+            files = OwnFiles(self._texts)
+            self._running = _Running(frame, self._counter, self._stop, files, base, file)
+        except Busy:
+            self._is_nested = True
 
     def _stop(self, error: BaseException | None = None) -> None:
         if self._running is not None:
@@ -227,7 +233,7 @@ class Recording:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """The decorator of a method."""
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is None:  # @record(step=5)
@@ -245,9 +251,7 @@ class Recording:
         wherever it is."""
         self._listen()
         if self._function is not None or self._step in (None, 1):
-            caller = sys._getframe(2)  # contextlib is between
-            files = OwnFiles(self._texts)
-            self._running = _Running(caller, self._counter, self._stop, files, base, file)
+            self._start(sys._getframe(2), base, file)  # contextlib is between
         try:
             yield
         except BaseException as error:
@@ -274,6 +278,8 @@ def record(function: Callable[..., Any] | None = None, *, step: int | None = Non
     """
     if step is not None and (type(step) is not int or step < 1):
         raise ValueError(f"step is a whole number from 1, not {step!r}")
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(record(function.__func__, step=step))  # type: ignore[return-value]
     if function is not None and not callable(function):
         raise ValueError(f"record(step={function!r}) records that iteration")
     kinds = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
@@ -308,8 +314,9 @@ class _Running:
         self._after: Callable[[], None] | None = None
         self._started = time.thread_time()
         self._open = open_ = ExitStack()
-        open_.enter_context(TORCH_LOCK)
-        open_.enter_context(patched([*watched_calls(), *saved_hook_patches()]))
+        _take_over(open_)
+        calls = [patch for patch in watched_calls() if not _is_of_optimizers(patch)]
+        open_.enter_context(patched([*calls, *saved_hook_patches()]))
         open_.enter_context(_also_warning(self._warned))
         open_.enter_context(_beside_compiled(recorder))
         open_.enter_context(collected_in(recorder))
@@ -389,6 +396,7 @@ class _Running:
         finally:
             self._open.close()
             self.operations.forget()
+            recorder.has_ended = True
         self.answers = trace.answers
         trace = replace(
             trace,
@@ -411,6 +419,32 @@ class _Running:
         return replace(described, fix=None)
 
 
+#: Held by the recording that goes on: patches and modes belong to the whole process.
+_ONE = Lock()
+
+
+class Busy(Exception):
+    """Another recording goes on, or a program runs in another thread."""
+
+
+def _take_over(until: ExitStack) -> None:
+    """Be the only recording. Raises Busy, for waiting could be for ever."""
+    if not _ONE.acquire(blocking=False):
+        raise Busy
+    until.callback(_ONE.release)
+    if not TORCH_LOCK.acquire(blocking=False):
+        until.close()
+        raise Busy
+    until.callback(TORCH_LOCK.release)
+
+
+def _is_of_optimizers(patch: Patch) -> bool:
+    """Whether it reports steps: hooks of torch do, where a scheduler has wrapped `step` as well.
+    torch itself changes the class of an optimizer that is made meanwhile."""
+    is_optimizer = isinstance(patch.owner, type) and issubclass(patch.owner, Optimizer)
+    return is_optimizer and patch.name in ("step", "__init_subclass__")
+
+
 class _Recorder(FrameRecorder):
     """Tells of backward passes, and leaves optimizers to torch's own hooks."""
 
@@ -426,8 +460,6 @@ class _Recorder(FrameRecorder):
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
-        if what == "Optimizer.step":
-            return function(*args, **kwargs)
         self.operations.start()  # after a step that has failed
         return super().call(what, receiver, function, *args, **kwargs)
 
@@ -552,8 +584,7 @@ def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
 
 def _held(names: Mapping[str, Any]) -> Iterator[Any]:
     """The variables of a function, the attributes of its `self`, and the items of both."""
-    owner = getattr(names.get("self"), "__dict__", None)
-    for value in (*names.values(), *(owner.values() if type(owner) is dict else ())):
+    for value in (*names.values(), *fields_of(names.get("self")).values()):
         yield value
         if type(value) in (list, tuple):
             yield from value[: limits.MOST_ITEMS]

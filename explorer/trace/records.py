@@ -346,12 +346,12 @@ class Answer:
     line: int | None = None
     names: tuple[str, ...] = ()
     glossary: str = ""
-    fix: str | None = None
+    fix: str | None = field(default=None, repr=False)
     symptom: Symptom | None = None
     tried: str = ""
     noticed: bool = False
-    counterfactual: str | None = None
-    alternatives: tuple[Answer, ...] = ()
+    counterfactual: str | None = field(default=None, repr=False)
+    alternatives: tuple[Answer, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -435,4 +435,4 @@ class Trace:
         """Write all of it as one HTML file, which any browser shows, without a server."""
         from explorer.view.document import document
 
-        Path(path).write_text(document(self, title=title), "utf-8")
+        Path(path).write_text(document(self, title=title), "utf-8", errors="replace")

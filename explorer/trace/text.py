@@ -119,4 +119,4 @@ def as_on_a_terminal(text: str) -> str:
 
 def digest(text: str) -> str:
     """A short name for a text: equal texts have equal names."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]

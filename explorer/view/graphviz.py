@@ -92,7 +92,9 @@ def render(dot: str, kind: str, *options: str, process: DotProcess | None = None
     try:
         with start(command, env) as started:
             try:
-                drawn, _ = started.communicate(dot.encode(), timeout=limits.DOT_SECONDS)
+                drawn, _ = started.communicate(
+                    dot.encode(errors="replace"), timeout=limits.DOT_SECONDS
+                )
             finally:
                 started.kill()  # does nothing once it has ended
     except (OSError, subprocess.TimeoutExpired):
@@ -212,7 +214,7 @@ class DotProcess:
     ) -> bytes | None:
         """The SVG that `command` makes of a graph. None if it has to be made in another way: the
         graph is large, another one takes long, or this one failed."""
-        text = dot.encode()
+        text = dot.encode(errors="replace")
         if len(text) > limits.DOT_SMALL or not self._lock.acquire(timeout=limits.DOT_PATIENCE):
             return None
         picture = None

@@ -25,7 +25,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 from explorer import limits
 from explorer.trace.recording.own_files import is_own_file
 
-_READ_LOCALS = frozenset(["locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"])
+#: To the dict of a frame, in `variables_of`: the frame's, the variable's, and the question's own.
+_OWN_REFERENCES = 3
 
 
 def is_a(value: Any, kind: type | UnionType | tuple[Any, ...]) -> bool:
@@ -63,13 +64,14 @@ def variables_of(frame: FrameType) -> Mapping[str, Any]:
     """The variables of a running function, or of a module.
 
     Before Python 3.13 a frame keeps the dict that it is asked for, with all values, and `locals()`
-    is the same one: it is emptied, unless the function may have asked for it.
+    is the same one: it is emptied, unless somebody else holds it, or a debugger may write it back.
     """
     held, code = frame.f_locals, frame.f_code
     if type(held) is not dict or not code.co_flags & CO_OPTIMIZED:
         return held
     copy = dict(held)
-    if not _READ_LOCALS.intersection(code.co_names):
+    is_traced = sys.gettrace() is not None or frame.f_trace is not None
+    if not is_traced and sys.getrefcount(held) <= _OWN_REFERENCES:
         held.clear()
     return copy
 

@@ -61,7 +61,7 @@ def report_cell(report: Report) -> str:
     svg = _Document(report, "").still()
     svg = svg if len(svg) <= limits.CELL_PICTURE else ""
     alt = str(report)
-    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode())
+    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode(errors="replace"))
     return page.frame(report_document(report, budget=room), svg, alt=alt)
 
 

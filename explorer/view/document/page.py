@@ -99,14 +99,15 @@ def _part(name: str, text: str) -> str:
 def packed(text: str) -> str:
     """A text as the browser unpacks it: deflated (RFC 1951), in base64."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return base64.b64encode(deflate.compress(text.encode()) + deflate.flush()).decode()
+    packed_text = deflate.compress(text.encode(errors="replace")) + deflate.flush()
+    return base64.b64encode(packed_text).decode()
 
 
 def fitting(texts: Sequence[str], size: int) -> int:
     """How many of these lines, packed together, take no more than `size` characters."""
     deflate, taken = zlib.compressobj(9, zlib.DEFLATED, -15), 0
     for count, text in enumerate(texts):
-        taken += len(deflate.compress(f"{text}\n".encode()))
+        taken += len(deflate.compress(f"{text}\n".encode(errors="replace")))
         rest = len(deflate.copy().flush())
         if (taken + rest) * 4 / 3 > size:
             return count
@@ -214,7 +215,7 @@ def in_attribute(html: str) -> str:
 
 def size_in_frame(html: str) -> int:
     """Bytes of a document within its frame."""
-    return len(in_attribute(html).encode())
+    return len(in_attribute(html).encode(errors="replace"))
 
 
 def frame(html: str, svg: str, *, height: int = 640, alt: str = "Graph") -> str:
@@ -224,7 +225,7 @@ def frame(html: str, svg: str, *, height: int = 640, alt: str = "Graph") -> str:
     still = f"<p class='autograd-explorer-still'>{escape(alt)}</p>"
     if svg:
         coloured = _WORD.sub(lambda word: f'fill="{_COLOURS[word[1]]}"', svg)
-        data = base64.b64encode(coloured.encode()).decode()
+        data = base64.b64encode(coloured.encode(errors="replace")).decode()
         still = (
             f"<img class='autograd-explorer-still' style='background:{PAPER};max-width:100%' "
             f"alt='{escape(alt)}' src='data:image/svg+xml;base64,{data}'>"

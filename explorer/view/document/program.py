@@ -64,7 +64,7 @@ def cell(trace: Trace) -> str:
     svg = svg if len(svg) <= limits.CELL_PICTURE else ""
     ended = f" {trace.error.message}" if trace.error else ""
     alt = f"{_title(trace)}.{ended}"
-    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode())
+    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode(errors="replace"))
     return page.frame(document(trace, budget=room), svg, alt=alt)
 
 
