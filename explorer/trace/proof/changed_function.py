@@ -114,7 +114,8 @@ def _names_used(function: Any) -> list[str]:
     """The global variables that a function reads, and the functions beside it that it calls.
 
     Raises NotCopied for a module of the reader's: what it holds would be changed."""
-    held, found = function.__globals__, dict[str, None]()
+    held: dict[str, Any] = function.__globals__
+    found = dict[str, None]()
     waiting = [function.__code__]
     while waiting:
         code = waiting.pop()
