@@ -389,6 +389,22 @@ def test_gradients_from_before_are_a_part_of_their_own():
     assert (float(step.before), float(step.after)) == (2, 5)
 
 
+@pytest.mark.parametrize("clears", [True, False])
+def test_a_gradient_of_the_iteration_before_is_explained(clears: bool):
+    layer = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    with explorer.record(step=3) as rec:
+        for _ in range(4):
+            if clears:
+                optimizer.zero_grad()
+            (layer(torch.ones(1, 2)) ** 2).sum().backward()
+            optimizer.step()
+    found = [answer for answer in rec.trace.answers if answer.key == "accumulation.before"]
+    assert len(found) == (not clears)
+    assert all("layer." in answer.title for answer in found)
+    assert all("call optimizer.zero_grad()" in answer.cure for answer in found)
+
+
 def test_warnings_are_shown_and_kept():
     x = torch.zeros(3, 1, requires_grad=True)
 

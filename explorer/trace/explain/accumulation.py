@@ -31,6 +31,8 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     reuses = list(analysis.recorder.gradients.reuses.values())
     if reuses:
         yield _used_again(reuses, analysis)
+    elif from_before := _from_before(analysis):
+        yield _added_to_earlier(from_before, analysis)
     else:
         yield from _added(analysis)
     yield from _cleared_before_step(analysis)
@@ -90,6 +92,42 @@ def _holder(leaf: torch.Tensor, analysis: RunAnalysis) -> OptimizerUse | None:
     """The optimizer that holds a leaf."""
     uses = analysis.recorder.events.optimizers.values()
     return next((u for u in uses if u.steps and any(p is leaf for p in u.parameters())), None)
+
+
+# -- added to what was there before recording began ---------------------------------------------
+
+
+def _from_before(analysis: RunAnalysis) -> list[Accumulation]:
+    """Of a part of a run: the first additions to gradients that were there when it began, and that
+    an optimizer then uses."""
+    if not analysis.recorder.is_part:
+        return []
+    passes = analysis.recorder.recorded_passes
+    return [
+        addition
+        for addition in analysis.recorder.accumulations
+        if _holder(addition.leaf, analysis) is not None
+        and not any(id(addition.leaf) in p.leaves for p in passes if p.number < addition.number)
+    ]
+
+
+def _added_to_earlier(additions: list[Accumulation], analysis: RunAnalysis) -> Answer:
+    first = next((a for a in additions if isinstance(a.old, CapturedValues)), additions[0])
+    names, name = _names([a.leaf for a in additions], analysis), analysis.name_of(first.leaf)
+    clears = _clear(_holder(first.leaf, analysis), [a.leaf for a in additions], analysis)
+    call = f"call {clears[0]}" if clears and clears[0].endswith(")") else "clear it"
+    return Answer(
+        key="accumulation.before",
+        title=f"Why is {name}.grad different from the gradient of this backward pass?",
+        text=f"{name}.grad{_more(names)} already held a gradient when recording began, and nothing "
+        f"cleared it. The backward on line {first.line} adds the new gradient to it{_sum(first)}.",
+        cure=f"If the gradients of several batches are not meant to add up, {call} before the "
+        f"backward on line {first.line}.",
+        line=first.line,
+        names=names,
+        glossary="accumulation",
+        symptom=Symptom("value", names),
+    )
 
 
 # -- added --------------------------------------------------------------------------------------
