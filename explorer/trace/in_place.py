@@ -352,6 +352,7 @@ class _Running:
         recorder.arrive(sys._getframe(1))
         with quiet():
             use = recorder.training.use_of(optimizer, recorder.line)
+            recorder.meet_parameters(use.parameters())
             use.stepped = use.stepped or recorder.line
         self._after = recorder.training.watch_step(use, plain=not has_closure)
         if not has_closure:
@@ -461,6 +462,9 @@ class _Recorder(FrameRecorder):
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
         self.operations.start()  # after a step that has failed
+        if what == "Optimizer.zero_grad":
+            self.arrive(sys._getframe(1))
+            self.meet_parameters([p for group in receiver.param_groups for p in group["params"]])
         return super().call(what, receiver, function, *args, **kwargs)
 
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:

@@ -8,7 +8,7 @@ another statement, the one before has ended, and the frame tells what its names 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
@@ -274,6 +274,18 @@ class FrameRecorder(ProgramRecorder):
         names = _names_in(caller, module) if caller is not None else iter(())
         self.name_module(next(names, type(module).__name__), module)
 
+    def meet_parameters(self, parameters: Sequence[torch.Tensor]) -> None:
+        """Name the modules that have these, as the functions that run do."""
+        wanted = {id(p) for p in parameters if id(p) not in self.leaves}
+        for place in reversed(self._places):
+            for name, module in _modules_in(place.frame):
+                held = {id(p) for _, p in named_parameters(module)}
+                if wanted & held:
+                    self.name_module(name, module)
+                    wanted -= held
+            if not wanted:
+                return
+
     def name_module(self, name: str, module: nn.Module) -> None:
         """Give the parts and the parameters of a module their names."""
         self.bind_parameters(BEFORE, name, module)
@@ -297,6 +309,16 @@ def _names_in(frame: FrameType, thing: Any) -> Iterator[str]:
             if is_a(value, nn.Module) and is_a(thing, torch.Tensor):
                 parts = ((join_path(name, path), part) for path, part in named_parameters(value))
             yield from (path for path, part in parts if part is thing)
+
+
+def _modules_in(frame: FrameType) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that a frame knows, with its names for them."""
+    for names in (variables_of(frame), _used_globals(frame)):
+        for name, value in names.items():
+            if is_a(value, nn.Module):
+                yield name, value
+            else:
+                yield from (one for one in items_of(name, value) if is_a(one[1], nn.Module))
 
 
 def _used_globals(frame: FrameType) -> dict[str, Any]:
