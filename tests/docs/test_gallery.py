@@ -1,4 +1,4 @@
-"""docs/gallery: its pages are there, linked, and small. `python -m docs.gallery` makes them anew."""
+"""docs/gallery: its pages are there, linked, and small; `python -m docs.gallery` makes them."""
 
 from pathlib import Path
 
