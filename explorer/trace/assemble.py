@@ -20,7 +20,7 @@ from explorer.trace.explain import explain
 from explorer.trace.explain.none_reasons import why_none
 from explorer.trace.explain.run_analysis import RunAnalysis, Warned
 from explorer.trace.final_values import final_values
-from explorer.trace.recording.capture import CapturedValues, capture_values
+from explorer.trace.recording.capture import CapturedValues, capture_values, unchanging
 from explorer.trace.recording.objects import quiet, shape_of
 from explorer.trace.recording.pass_graph import dot_text, pass_graph
 from explorer.trace.recording.passes import RawPass, RawStep
@@ -132,6 +132,7 @@ def _about_output(run: Run[ProgramRecorder], trace: Trace) -> Iterator[str]:
             yield f"`{name}` is not a tensor, so it has no derivative."
 
 
+@unchanging()
 def recorded(
     recorder: ProgramRecorder,
     source: str,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -115,38 +119,80 @@ def _copy(tensor: torch.Tensor) -> np.ndarray:
     return np.array(plain.resolve_conj().resolve_neg().cpu().numpy(), copy=True)
 
 
+#: By their place in memory: elements that were summarised, which are held meanwhile, and their
+#: statistics.
+_Known = dict[tuple[object, ...], tuple[torch.Tensor, Summary]]
+_KNOWN: ContextVar[_Known | None] = ContextVar("_KNOWN", default=None)
+
+
+@contextmanager
+def unchanging() -> Iterator[None]:
+    """Meanwhile no tensor changes: what lies in one place, under several shapes and in several
+    records, is summarised once."""
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
 def summarise(tensor: torch.Tensor) -> Summary | None:
     """The `Summary` of a large tensor, over its finite elements."""
     try:
-        flat = tensor.detach().reshape(-1)
-        if flat.is_complex():
-            flat = flat.abs()
-        if flat.dtype not in (torch.float32, torch.float64):
-            flat = flat.float()
-        low, high = (float(v) for v in torch.aminmax(flat))
-        count = flat.numel()
-        if not (math.isfinite(low) and math.isfinite(high)):
-            flat = flat[torch.isfinite(flat)]
-            if flat.numel() == 0:
-                return _empty(tensor, count)
-            low, high = (float(v) for v in torch.aminmax(flat))
-        span = (low, high) if high > low else (low - 0.5, low + 0.5)
-        counted = flat[:: max(1, flat.numel() // SAMPLE)]
-        counts = torch.histc(counted, BINS, *span)
-        return Summary(
-            shape=tuple(tensor.shape),
-            min=low,
-            max=high,
-            mean=float(flat.mean()),
-            norm=_norm(flat),
-            nonfinite=count - flat.numel(),
-            counts=tuple(int(c) for c in counts),
-            edges=tuple(float(e) for e in np.linspace(*span, BINS + 1)),
-            corner=_corner(tensor),
-            counted=counted.numel(),
-        )
+        plain = tensor.detach()
+        # In the order of memory, which takes no copy of a transposed tensor.
+        order = sorted(range(plain.dim()), key=plain.stride, reverse=True)
+        found = _known_statistics(plain.permute(order))
+        return replace(found, shape=tuple(tensor.shape), corner=_corner(tensor))
     except (RuntimeError, TypeError, NotImplementedError, MemoryError):
         return None
+
+
+def _known_statistics(tensor: torch.Tensor) -> Summary:
+    known = _KNOWN.get()
+    if known is None or not tensor.is_contiguous():
+        return _statistics(tensor)
+    try:
+        place = (tensor.data_ptr(), tensor.numel(), tensor.dtype, tensor.device)
+        key = (*place, tensor.is_conj(), tensor.is_neg())
+    except RuntimeError:  # inside vmap
+        return _statistics(tensor)
+    if key not in known:
+        known[key] = tensor, _statistics(tensor)
+    return known[key][1]
+
+
+def _statistics(tensor: torch.Tensor) -> Summary:
+    """The `Summary` of all elements, in one row."""
+    flat = tensor.reshape(-1)
+    if flat.is_complex():
+        flat = flat.abs()
+    if flat.dtype not in (torch.float32, torch.float64):
+        flat = flat.float()
+    shape, nowhere = tuple(flat.shape), np.zeros(0)
+    low, high = (float(v) for v in torch.aminmax(flat))
+    count = flat.numel()
+    if not (math.isfinite(low) and math.isfinite(high)):
+        flat = flat[torch.isfinite(flat)]
+        if flat.numel() == 0:
+            nan = math.nan
+            return Summary(shape, nan, nan, nan, nan, count, (), (), nowhere)
+        low, high = (float(v) for v in torch.aminmax(flat))
+    span = (low, high) if high > low else (low - 0.5, low + 0.5)
+    counted = flat[:: max(1, flat.numel() // SAMPLE)]
+    counts = torch.histc(counted, BINS, *span)
+    return Summary(
+        shape=shape,
+        min=low,
+        max=high,
+        mean=float(flat.mean()),
+        norm=_norm(flat),
+        nonfinite=count - flat.numel(),
+        counts=tuple(int(c) for c in counts.tolist()),
+        edges=tuple(np.linspace(*span, BINS + 1).tolist()),
+        corner=nowhere,
+        counted=counted.numel(),
+    )
 
 
 def _norm(flat: torch.Tensor) -> float:
@@ -158,11 +204,6 @@ def _norm(flat: torch.Tensor) -> float:
     norm = float(torch.linalg.vector_norm(torch.cat((rows, rest)), dtype=torch.float64))
     is_safe = 1e-12 < norm < math.inf  # squares of float32 neither vanish nor overflow
     return norm if is_safe else float(torch.linalg.vector_norm(flat, dtype=torch.float64))
-
-
-def _empty(tensor: torch.Tensor, count: int) -> Summary:
-    nan = math.nan
-    return Summary(tuple(tensor.shape), nan, nan, nan, nan, count, (), (), _corner(tensor))
 
 
 def _corner(tensor: torch.Tensor) -> np.ndarray:
