@@ -9,14 +9,12 @@ import functools
 import inspect
 import logging
 import os
-import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from threading import Lock, get_ident
 from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
@@ -37,11 +35,13 @@ from explorer.program.process_state import printed_to
 from explorer.program.saved_hooks import saved_hook_patches
 from explorer.program.watched_calls import Patch, patched, watched_calls
 from explorer.trace.assemble import recorded, without_warnings
-from explorer.trace.explain.order import can_be_tried
+from explorer.trace.own_code import untried, with_files
 from explorer.trace.proof.changed_function import NotCopied, changed_code, on_copies, part_of
 from explorer.trace.proof.prove import prove
+from explorer.trace.recording.beside import also_warning, beside_compiled
 from explorer.trace.recording.frame_recorder import FrameRecorder
-from explorer.trace.recording.objects import fields_of, quiet, variables_of
+from explorer.trace.recording.iteration_counter import IterationCounter
+from explorer.trace.recording.objects import quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import Answer, Trace
@@ -49,8 +49,6 @@ from explorer.trace.records import Answer, Trace
 _LOG = logging.getLogger(__name__)
 #: Their messages in the app speak of its sandbox: here the exception's own text is shown.
 _AS_THEY_ARE = (OSError, EOFError, ImportError, MemoryError)
-_COMPILED = "What torch.compile has made ran as one operation."
-_LINES = re.compile(r"\blines? \d+(?:(?:, | and | to )\d+)*")
 
 
 class NothingRecorded(RuntimeError):
@@ -67,7 +65,7 @@ class Recording:
         self._function, self._step = function, step
         self._trace: Trace | None = None
         self._running: _Running | None = None
-        self._counter: _Counter | None = None
+        self._counter: IterationCounter | None = None
         self._calls = 0
         self._is_nested = False
         #: What other threads do is not recorded, nor counted.
@@ -189,7 +187,9 @@ class Recording:
             self._open.callback(register(hook).remove)
         self._thread = get_ident()
         if self._function is None and self._step is not None:
-            self._counter = _Counter(self._step, self._start_here, self._stop, self._discard)
+            self._counter = IterationCounter(
+                self._step, self._start_here, self._stop, self._discard
+            )
             self._open.enter_context(self._counter.counting())
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -294,7 +294,7 @@ class _Running:
     def __init__(
         self,
         frame: FrameType,
-        counter: _Counter | None,
+        counter: IterationCounter | None,
         stop: Callable[[], None],
         files: OwnFiles,
         base: str | None = None,
@@ -317,8 +317,8 @@ class _Running:
         _take_over(open_)
         calls = [patch for patch in watched_calls() if not _is_of_optimizers(patch)]
         open_.enter_context(patched([*calls, *saved_hook_patches()]))
-        open_.enter_context(_also_warning(self._warned))
-        open_.enter_context(_beside_compiled(recorder))
+        open_.enter_context(also_warning(self._warned))
+        open_.enter_context(beside_compiled(recorder))
         open_.enter_context(collected_in(recorder))
         open_.enter_context(recorder.observing())
 
@@ -404,10 +404,10 @@ class _Running:
             completed=self._files.source,
             files=self._files.files,
             notices=(*recorder.notices.sentences(), *trace.notices),
-            answers=tuple(_untried(trace.answers)),
+            answers=tuple(untried(trace.answers)),
             seconds=time.thread_time() - self._started,
         )
-        return _with_files(trace)
+        return with_files(trace)
 
     def _explain(self, error: BaseException) -> ProgramError | None:
         recorder = self._recorder
@@ -488,74 +488,6 @@ class _Recorder(FrameRecorder):
         return live
 
 
-class _Counter:
-    """Counts the iterations of a training loop: each ends with the step of the last optimizer that
-    steps in it, or where there is none, with a backward pass."""
-
-    def __init__(
-        self,
-        step: int,
-        start: Callable[[], None],
-        stop: Callable[[], None],
-        discard: Callable[[], None],
-    ) -> None:
-        self.done = 0
-        self._step, self._start, self._stop, self._discard = step, start, stop, discard
-        self._stepped: set[int] = set()
-        self._expected: set[int] = set()
-        self._has_optimizer = False
-
-    def counting(self) -> AbstractContextManager[None]:
-        """Meanwhile the calls of torch's engine are counted, as long as no optimizer is seen."""
-        return patched([Patch(torch.autograd, "_engine_run_backward", self._counted)])
-
-    def _counted(self, engine: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(engine)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            result = engine(*args, **kwargs)
-            if running() is None:
-                self.note_backward(sys._getframe(1))
-            return result
-
-        return run
-
-    def note_backward(self, frame: FrameType) -> bool:
-        """A backward pass has ended: an iteration, if there is no optimizer. Whether it was the one
-        that is recorded: what updates the parameters follows, up to the next forward."""
-        self._has_optimizer = self._has_optimizer or any(_optimizers_around(frame))
-        if self._has_optimizer:
-            return False
-        self.done += 1
-        if self.done == self._step - 1:
-            self._start()
-        return self.done == self._step
-
-    def note(self, optimizer: Optimizer) -> None:
-        """An optimizer has stepped."""
-        if not self._expected:
-            if self.done and not self._has_optimizer:  # backward passes are no iterations here
-                self.done = 0
-                if self._step > 1:
-                    self._discard()
-            self._has_optimizer = True
-            self._expected = {id(optimizer), *map(id, _optimizers_around(sys._getframe(1)))}
-        if id(optimizer) in self._stepped:  # another of those expected does not step in this loop
-            self._expected, self._stepped = self._stepped, set()
-            self._finish()
-        self._stepped.add(id(optimizer))
-        if self._stepped >= self._expected:
-            self._stepped = set()
-            self._finish()
-
-    def _finish(self) -> None:
-        """An iteration has ended with a step."""
-        self.done += 1
-        if self.done == self._step - 1:
-            self._start()
-        elif self.done == self._step:
-            self._stop()
-
-
 def _room() -> int:
     """Three quarters of the memory that is free: of a processor of its own, or of the machine."""
     if torch.cuda.is_available():
@@ -572,144 +504,3 @@ def _ended(error: SystemExit | KeyboardInterrupt) -> ProgramError | None:
         return ProgramError("The code was interrupted.", stopped=True)
     code = exit_code(error)
     return None if code in (None, 0) else ProgramError(f"The script ended with exit code {code}.")
-
-
-def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
-    """The optimizers that running functions know, in their variables, in lists and dicts of them,
-    and in the objects whose methods they are."""
-    seen = set()
-    while frame is not None:
-        for value in _held(variables_of(frame)):
-            if issubclass(type(value), Optimizer) and id(value) not in seen:
-                seen.add(id(value))
-                yield value
-        frame = frame.f_back
-
-
-def _held(names: Mapping[str, Any]) -> Iterator[Any]:
-    """The variables of a function, the attributes of its `self`, and the items of both."""
-    for value in (*names.values(), *fields_of(names.get("self")).values()):
-        yield value
-        if type(value) in (list, tuple):
-            yield from value[: limits.MOST_ITEMS]
-        elif type(value) is dict:
-            yield from islice(value.values(), limits.MOST_ITEMS)
-
-
-@contextmanager
-def _beside_compiled(recorder: FrameRecorder) -> Iterator[None]:
-    """Meanwhile what torch.compile has made runs as ever: with a mode of ours it would be compiled
-    anew, our code with it. So the mode is taken away from where Dynamo begins until it ends
-    (https://github.com/pytorch/pytorch/blob/main/torch/_dynamo/eval_frame.py)."""
-    inside: list[FrameType] = []
-
-    def begins(choose: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            frame = sys._getframe(1)
-            if frame.f_code.co_name == "compile_wrapper" and running() is recorder:
-                recorder.arrive(frame)
-                recorder.operations.stop()
-                recorder.notices.add(_COMPILED, recorder.line)
-                inside.append(frame)
-            return choose(*args, **kwargs)
-
-        return call
-
-    def ends(put_back: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if inside and inside[-1] is sys._getframe(1):
-                inside.pop()
-                if not inside:
-                    recorder.operations.start()
-            return put_back(*args, **kwargs)
-
-        return call
-
-    def patches() -> list[Patch]:
-        dynamo = sys.modules.get("torch._dynamo.eval_frame")
-        makes = {"_callback_from_stance": begins, "set_skip_guard_eval_unsafe": ends}
-        known = dynamo is not None and all(hasattr(dynamo, name) for name in makes)
-        return [Patch(dynamo, name, make) for name, make in makes.items()] if known else []
-
-    with ExitStack() as stack:
-
-        def compiles(compile_: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(compile_)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                made = compile_(*args, **kwargs)
-                if not begun:
-                    begun.append(True)
-                    stack.enter_context(patched(patches()))
-                return made
-
-            return call
-
-        found = patches()
-        begun = [True] if found else []
-        stack.enter_context(patched([*found, Patch(torch, "compile", compiles)]))
-        yield
-
-
-@contextmanager
-def _also_warning(kept: list[warnings.WarningMessage]) -> Iterator[None]:
-    """Meanwhile each warning that is shown is kept, too."""
-    show = warnings._showwarnmsg  # type: ignore[attr-defined]
-
-    def keep(message: warnings.WarningMessage) -> None:
-        kept.append(message)
-        show(message)
-
-    warnings._showwarnmsg = keep  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        warnings._showwarnmsg = show  # type: ignore[attr-defined]
-
-
-# -- the Trace ------------------------------------------------------------------------------------
-
-
-def _untried(answers: tuple[Answer, ...]) -> Iterator[Answer]:
-    """The answers that are true in any case, for nothing is run again. Where a try could show that
-    one is false, each of its alternatives offers something to try."""
-    for answer in answers:
-        if not all(map(can_be_tried, (answer, *answer.alternatives))):
-            yield replace(answer, alternatives=(), counterfactual=None)
-
-
-def _with_files(trace: Trace) -> Trace:
-    """The same with the files of all lines that sentences name."""
-    if len(trace.files) < 2:
-        return trace
-
-    def place(text: str) -> str:
-        return _LINES.sub(lambda found: _in_files(found[0], trace), text)
-
-    error = trace.error
-    return replace(
-        trace,
-        answers=tuple(
-            replace(a, title=place(a.title), text=place(a.text), cure=place(a.cure))
-            for a in trace.answers
-        ),
-        tensors=tuple(
-            replace(r, why_none=replace(r.why_none, text=place(r.why_none.text)))
-            if r.why_none is not None
-            else r
-            for r in trace.tensors
-        ),
-        error=None if error is None else replace(error, hint=place(error.hint)),
-        notices=tuple(map(place, trace.notices)),
-        passes=tuple(
-            replace(shown, steps=tuple(replace(s, words=place(s.words)) for s in shown.steps))
-            for shown in trace.passes
-        ),
-    )
-
-
-def _in_files(words: str, trace: Trace) -> str:
-    """ "line 412" as the reader finds it."""
-    numbers = [int(number) for number in re.findall(r"\d+", words)]
-    if len(numbers) == 1:
-        return trace.place(numbers[0])
-    return re.sub(r"\d+", lambda n: trace.place(int(n[0])).removeprefix("line "), words)

@@ -1,0 +1,109 @@
+"""Counts the iterations of a training loop of the reader's, of which one is recorded."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+
+from explorer import limits
+from explorer.program.notices import running
+from explorer.program.watched_calls import Patch, patched
+from explorer.trace.recording.objects import fields_of, variables_of
+
+
+class IterationCounter:
+    """Counts the iterations of a training loop: each ends with the step of the last optimizer that
+    steps in it, or where there is none, with a backward pass."""
+
+    def __init__(
+        self,
+        step: int,
+        start: Callable[[], None],
+        stop: Callable[[], None],
+        discard: Callable[[], None],
+    ) -> None:
+        self.done = 0
+        self._step, self._start, self._stop, self._discard = step, start, stop, discard
+        self._stepped: set[int] = set()
+        self._expected: set[int] = set()
+        self._has_optimizer = False
+
+    def counting(self) -> AbstractContextManager[None]:
+        """Meanwhile the calls of torch's engine are counted, as long as no optimizer is seen."""
+        return patched([Patch(torch.autograd, "_engine_run_backward", self._counted)])
+
+    def _counted(self, engine: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(engine)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            result = engine(*args, **kwargs)
+            if running() is None:
+                self.note_backward(sys._getframe(1))
+            return result
+
+        return run
+
+    def note_backward(self, frame: FrameType) -> bool:
+        """A backward pass has ended: an iteration, if there is no optimizer. Whether it was the one
+        that is recorded: what updates the parameters follows, up to the next forward."""
+        self._has_optimizer = self._has_optimizer or any(_optimizers_around(frame))
+        if self._has_optimizer:
+            return False
+        self.done += 1
+        if self.done == self._step - 1:
+            self._start()
+        return self.done == self._step
+
+    def note(self, optimizer: Optimizer) -> None:
+        """An optimizer has stepped."""
+        if not self._expected:
+            if self.done and not self._has_optimizer:  # backward passes are no iterations here
+                self.done = 0
+                if self._step > 1:
+                    self._discard()
+            self._has_optimizer = True
+            self._expected = {id(optimizer), *map(id, _optimizers_around(sys._getframe(1)))}
+        if id(optimizer) in self._stepped:  # another of those expected does not step in this loop
+            self._expected, self._stepped = self._stepped, set()
+            self._finish()
+        self._stepped.add(id(optimizer))
+        if self._stepped >= self._expected:
+            self._stepped = set()
+            self._finish()
+
+    def _finish(self) -> None:
+        """An iteration has ended with a step."""
+        self.done += 1
+        if self.done == self._step - 1:
+            self._start()
+        elif self.done == self._step:
+            self._stop()
+
+
+def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:
+    """The optimizers that running functions know, in their variables, in lists and dicts of them,
+    and in the objects whose methods they are."""
+    seen = set()
+    while frame is not None:
+        for value in _held(variables_of(frame)):
+            if issubclass(type(value), Optimizer) and id(value) not in seen:
+                seen.add(id(value))
+                yield value
+        frame = frame.f_back
+
+
+def _held(names: Mapping[str, Any]) -> Iterator[Any]:
+    """The variables of a function, the attributes of its `self`, and the items of both."""
+    for value in (*names.values(), *fields_of(names.get("self")).values()):
+        yield value
+        if type(value) in (list, tuple):
+            yield from value[: limits.MOST_ITEMS]
+        elif type(value) is dict:
+            yield from islice(value.values(), limits.MOST_ITEMS)
