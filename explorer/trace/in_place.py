@@ -222,6 +222,9 @@ class Recording:
         if self._running is not None:
             self._left = self._running.operations.stop
             trace, self._answers = self._running.stop(error), self._running.answers
+            if self._step is not None:
+                what = "Call" if self._function is not None else "Iteration"
+                trace = replace(trace, notices=(f"{what} {self._step}.", *trace.notices))
             self._trace, self._running = trace, None
 
     def _discard(self) -> None:

@@ -515,3 +515,20 @@ def test_what_cannot_be_copied_is_said():
         (w * 2).backward()
     with pytest.raises(NothingRecorded, match="of a function alone"):
         rec.prove()
+
+
+def test_two_statements_on_a_line_are_one_iteration_and_clipping_is_an_event():
+    w = torch.tensor([3.0, 4.0], requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    with explorer.record(step=2) as rec:
+        for _ in range(2):
+            optimizer.zero_grad()
+            a = w * 1; b = (a**2).sum() / 2  # fmt: skip  # noqa: E702
+            b.backward()
+            norm = float(nn.utils.clip_grad_norm_([w], 1.0))
+            optimizer.step()
+    trace = rec.trace
+    assert [(r.origin.visit, r.origin.visits) for r in named(trace, "b")] == [(1, 1)]
+    clip = next(event for event in trace.events if event.kind == "clip")
+    assert clip.what == f"clip_grad_norm_ to at most 1.0: the norm was {norm:.4g}"
+    assert trace.notices[0] == "Iteration 2."

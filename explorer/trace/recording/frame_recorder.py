@@ -163,8 +163,8 @@ class FrameRecorder(ProgramRecorder):
             self._leave(place)
             place.statement = at.statement
             self.line, self.ordinal = at.statement.line, 0
-            self.run_counts[self.line] += 1
-            self.recorded_runs[self.line] += 1
+            if at.statement.is_first or not self.run_counts[self.line]:
+                self.run_counts[self.line] += 1
         else:
             self._name_latest(place)
         place.at, place.instruction, place.inner = at, instruction, inner

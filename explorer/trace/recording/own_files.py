@@ -50,10 +50,11 @@ def is_own_file(name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A statement of the recorded text: its first `line`, its `text`, and the names that it binds
-    or may change, each with its place among the locations."""
+    """A statement of the recorded text: its first `line`, whether it `is_first` there, its `text`,
+    and the names that it binds or may change, each with its place among the locations."""
 
     line: int
+    is_first: bool
     text: str
     binds: tuple[tuple[int, str], ...]
 
@@ -173,7 +174,10 @@ class OwnFiles:
                 for name in dict.fromkeys(_bound_by(node))
             )
             line = self.line_at(code.co_filename, node.lineno)
-            self._statements[key] = Statement(line, text, binds)
+            around = self._by_line[code.co_filename][node.lineno]
+            begin = (s.col_offset for s in around if s.lineno == node.lineno)
+            is_first = node.col_offset == min(begin)
+            self._statements[key] = Statement(line, is_first, text, binds)
         return self._statements[key]
 
     def arguments(self, code: CodeType) -> tuple[tuple[int, str], ...]:

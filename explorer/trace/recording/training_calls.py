@@ -26,6 +26,7 @@ from explorer.trace.recording.run_log import RunLog
 
 #: A limit above this clips nothing.
 MOST_CLIPPED_TO = 1e6
+_BY_NORM = "clip_grad_norm_"
 #: The functions that clip.
 CLIPPING = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 
@@ -112,7 +113,11 @@ class TrainingCalls:
                 line, ran = self.log.line, self.log.pass_count > 0
                 self.log.gradients.clip(line, name, tensors, scales, ran=ran)
             # An iterator without items is passed on: torch warns of it.
-            return function(items if items else given, *args[1:], **named)
+            result = function(items if items else given, *args[1:], **named)
+            if self.log.is_part:
+                found = f": the norm was {float(result):.4g}" if name == _BY_NORM else ""
+                self.log.add_event("clip", f"{name} to at most {limit}{found}")
+            return result
 
         return clip
 

@@ -171,13 +171,21 @@ function drawSource() {
   const chosen = lines.find((line) => line.matches(".selected"))
   const stop = chosen ?? stops[0]
   for (const line of stops) line.tabIndex = line === stop ? 0 : -1
-  const code = chosen?.closest(".listing")
-  if (!code) return
-  const top = chosen.offsetTop - code.offsetTop
-  if (top < code.scrollTop || top + chosen.offsetHeight > code.scrollTop + code.clientHeight) code.scrollTop = top - code.clientHeight / 3
+  if (chosen) reveal(chosen)
+}
+
+// Scrolls the listing of a line, not the page.
+function reveal(line) {
+  const code = line.closest(".listing")
+  const top = line.offsetTop
+  if (top < code.scrollTop || top + line.offsetHeight > code.scrollTop + code.clientHeight) code.scrollTop = top - code.clientHeight / 3
 }
 
 const stops = lines.filter((line) => pressable.has(Number(line.dataset.line)))
+for (const code of document.querySelectorAll("#source .listing")) {
+  const first = code.querySelector(".failed") ?? stops.find((line) => code.contains(line))
+  if (first) reveal(first)
+}
 for (const line of stops) {
   const number = Number(line.dataset.line)
   line.classList.add("made")
