@@ -16,6 +16,7 @@ from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+from explorer.program.parsing import compiled
 from explorer.trace.in_place import NothingRecorded, Recording, record
 
 
@@ -41,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     vars(module).update(__package__=None if spec is None else spec.parent)
     sys.modules["__main__"] = module
     try:
-        # As it is: without what this file asks of `__future__`.
-        code = compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+        code = compiled(Path(file).read_bytes(), file)
         with recording.around("<module>", file):
             exec(code, vars(module))
     except Exception as error:

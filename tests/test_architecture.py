@@ -147,8 +147,8 @@ def callers(*functions: str) -> set[str]:
     return files
 
 
-#: What runs a script of the reader's own, and their function once it is changed.
-OF_THE_READER = {"explorer/__main__.py", "explorer/trace/proof/changed_function.py"}
+#: What compiles the reader's own code, and runs their script.
+OF_THE_READER = {"explorer/__main__.py", "explorer/program/parsing.py"}
 
 
 def test_exec_and_torchvision_are_used_where_they_should():

@@ -43,6 +43,13 @@ def tree_of(source: str, most: int | None = None) -> ast.Module | None:
     return tree
 
 
+def compiled(source: Any, filename: str) -> Any:
+    """`compile` of a text or a tree of the reader's own, with the lock held; without what the
+    caller asks of `__future__`."""
+    with AST_LOCK:
+        return compile(source, filename, "exec", dont_inherit=True)
+
+
 def parse_literal(text: str) -> Any:
     """`ast.literal_eval`, with the lock held."""
     with AST_LOCK:

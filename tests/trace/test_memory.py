@@ -77,15 +77,15 @@ def test_what_was_recorded_is_kept(name: str) -> None:
 def test_a_trace_is_put_together_again_without_the_programs_objects(
     failure: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorded, given = assemble._recorded, []
+    recorded, given = assemble.recorded, []
 
-    def first_fails(finished, variables, error):
+    def first_fails(recorder, source, variables, error, warned):
         given.append(dict(variables))
         if len(given) == 1:
             raise failure
-        return recorded(finished, variables, error)
+        return recorded(recorder, source, variables, error, warned)
 
-    monkeypatch.setattr(assemble, "_recorded", first_fails)
+    monkeypatch.setattr(assemble, "recorded", first_fails)
     trace = run(RECORDED)
     assert [set(variables) for variables in given] == [{"torch", "x", "kept"}, set()]
     check(trace)

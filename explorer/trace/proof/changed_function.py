@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from explorer.program.parsing import AST_LOCK, tree_of
+from explorer.program.parsing import compiled, tree_of
 from explorer.trace.recording.own_files import is_own_file
 from explorer.trace.records import Trace
 
@@ -55,10 +55,7 @@ def changed_code(original: str, changed: str, code: types.CodeType) -> types.Cod
     around = ast.FunctionDef(
         "around", ast.arguments([], names, None, [], [], None, []), [node], [], lineno=1
     )
-    with AST_LOCK:
-        module = compile(
-            ast.fix_missing_locations(ast.Module([around], [])), code.co_filename, "exec"
-        )
+    module = compiled(ast.fix_missing_locations(ast.Module([around], [])), code.co_filename)
     outer = next(c for c in module.co_consts if isinstance(c, types.CodeType))
     inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
     inner = inner.replace(co_qualname=code.co_qualname)
