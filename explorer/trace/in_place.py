@@ -458,7 +458,7 @@ class _Recorder(FrameRecorder):
         super().__init__(files, base)
         self._ran, self._end_all = ran, end
         #: The bytes of large results, which live until the recording ends; and how many may.
-        self._held, self._room = 0, _room()
+        self._held, self._room, self._is_full = 0, _room(), False
         self.is_due = False
 
     def call(
@@ -483,10 +483,11 @@ class _Recorder(FrameRecorder):
         live = super().add(position, line, name, tensor)
         if live.grad_fn is not None and tensor.numel() > limits.WHOLE and not tensor._is_view():
             self._held += tensor.numel() * tensor.element_size()
-        if self.number > limits.MOST_RECORDED or self._held > self._room:
+        is_full = self.number > limits.MOST_RECORDED or self._held > self._room
+        if is_full and not self._is_full:
+            self._is_full = True
             what = f"{self.number:,} tensors of {self._held / 2**30:.1f} GB"
             self.notices.add(f"Recording ended early: it held {what}.", self.line)
-            self.number, self._held = 0, 0
             self._end_all()
         return live
 

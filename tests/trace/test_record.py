@@ -18,6 +18,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimize
 from torch.overrides import _get_current_function_mode_stack
 
 import explorer
+from explorer import limits
 from explorer.program.notices import running
 from explorer.trace import Trace
 from explorer.trace.in_place import NothingRecorded
@@ -258,6 +259,23 @@ def test_a_long_training_is_recorded_up_to_the_third_step():
     assert rec.trace.pass_count == 3
     assert len(trainer.losses) == 6
     assert "up to step 3" in rec.trace.notices[0]
+
+
+def test_recording_ends_early_where_there_is_too_much(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(limits, "MOST_RECORDED", 10)
+    w = torch.tensor(1.0, requires_grad=True)
+    with explorer.record() as rec:
+        y = w
+        for _ in range(20):
+            y = y * 1.5
+        y.backward()
+    trace = rec.trace
+    assert "ended early" in trace.notices[0]
+    assert trace.pass_count == 0
+    assert len({record.id for record in trace.tensors}) == len(trace.tensors) > 5
+    values = [float(record.value) for record in trace.tensors if record.name == "y"]
+    assert values == [1.5 ** (i + 1) for i in range(len(values))]
+    assert float(w.grad) == pytest.approx(1.5**20)
 
 
 @pytest.mark.parametrize("step", [0, -1, 1.5, True, "2"])

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
+from threading import get_ident
 from types import FrameType
 from typing import Any
 
@@ -31,6 +32,7 @@ class IterationCounter:
         discard: Callable[[], None],
     ) -> None:
         self.done = 0
+        self._thread = get_ident()
         self._step, self._start, self._stop, self._discard = step, start, stop, discard
         self._stepped: set[int] = set()
         self._expected: set[int] = set()
@@ -44,7 +46,7 @@ class IterationCounter:
         @functools.wraps(engine)
         def run(*args: Any, **kwargs: Any) -> Any:
             result = engine(*args, **kwargs)
-            if running() is None:
+            if running() is None and get_ident() == self._thread:
                 self.note_backward(sys._getframe(1))
             return result
 
