@@ -32,4 +32,4 @@ def download_menu(make: Callable[[], str] | None, name: str, others: str) -> Any
 
 def _written(make: Callable[[], str]) -> bytes:
     with _ONE:
-        return make().encode()
+        return make().encode(errors="replace")

@@ -31,7 +31,7 @@ class Picture:
 
 
 def sheet(title: str, body: str, plots: Mapping[str, tuple[Plot | Blank, int]]) -> str:
-    """An HTML file with this `body`, which is not escaped; its `charts` are those of the `plots`."""
+    """An HTML file with this `body`, which is not escaped; its `charts` are of the `plots`."""
     data = {"plots": plots_data(plots)}
     return page.Page(title, body, data, {}, {"drawPlots": PLOTS}, "sheet").html()
 
