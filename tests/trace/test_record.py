@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import sys
 import threading
 import weakref
@@ -278,6 +279,22 @@ def test_recording_ends_early_where_there_is_too_much(monkeypatch: pytest.Monkey
     assert float(w.grad) == pytest.approx(1.5**20)
 
 
+def test_of_a_file_that_is_too_long_no_lines_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(limits, "MAX_SOURCE", len(HERE.read_text()) + 10)
+    (tmp_path / "double.py").write_text("def double(x):\n    return x * 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    double = importlib.import_module("double").double
+    x = torch.tensor(1.0, requires_grad=True)
+    with explorer.record() as rec:
+        double(x).backward()  # of a long file
+    assert rec.trace.notices[0].startswith("The code of double.py is not shown")
+    assert [file.name for file in rec.trace.files] == [HERE.name]
+    product = next(r for r in rec.trace.tensors if not r.is_leaf)
+    assert product.line == line_with("double(x).backward()")
+
+
 @pytest.mark.parametrize("step", [0, -1, 1.5, True, "2"])
 def test_an_invalid_step_is_refused(step: object):
     with pytest.raises(ValueError, match="step is a whole number from 1"):
@@ -550,3 +567,56 @@ def test_two_statements_on_a_line_are_one_iteration_and_clipping_is_an_event():
     clip = next(event for event in trace.events if event.kind == "clip")
     assert clip.what == f"clip_grad_norm_ to at most 1.0: the norm was {norm:.4g}"
     assert trace.notices[0] == "Iteration 2."
+
+
+# -- parameters that no optimizer holds ----------------------------------------------------------
+
+
+class TwoLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 3), nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+
+@pytest.mark.parametrize("first", ["zero_grad", "step"])
+def test_a_layer_replaced_after_the_optimizer_was_made_is_named(first: str):
+    model = TwoLayers()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.head = nn.Linear(3, 5)
+    with explorer.record() as rec:
+        if first == "zero_grad":
+            optimizer.zero_grad()
+        model(torch.randn(6, 4)).square().mean().backward()
+        optimizer.step()  # of the old head
+    (answer,) = rec.trace.answers
+    assert answer.key == "optimizer.replaced"
+    assert answer.names == ("model.head.weight", "model.head.bias")
+    assert answer.line == line_with("optimizer.step()  # of the old head")
+    assert "of shape 2 × 3 and 2" in answer.text
+
+
+def test_a_model_that_no_optimizer_holds_is_named():
+    encoder, decoder = nn.Linear(4, 3), nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(decoder.parameters())
+    with explorer.record() as rec:
+        decoder(encoder(torch.randn(6, 4))).square().mean().backward()
+        optimizer.step()
+    (answer,) = rec.trace.answers
+    assert answer.key == "optimizer.not-held"
+    assert answer.names == ("encoder.weight", "encoder.bias")
+
+
+@pytest.mark.parametrize("what", ["of another optimizer", "the head alone is trained"])
+def test_what_does_not_step_on_purpose_is_no_answer(what: str):
+    model, critic = TwoLayers(), nn.Linear(2, 1)
+    trained = model.head if what == "the head alone is trained" else model
+    optimizer = torch.optim.Adam(trained.parameters())
+    others = [torch.optim.Adam(critic.parameters())]
+    with explorer.record() as rec:
+        critic(model(torch.randn(6, 4))).square().mean().backward()
+        optimizer.step()
+    assert len(others) == 1
+    assert not rec.trace.answers

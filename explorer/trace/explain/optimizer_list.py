@@ -21,6 +21,36 @@ from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names
 
 
+def instead(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explained]:
+    """The optimizer was made before the recording, and holds others that no module has."""
+    used = {id(p) for module in analysis.modules() for p in module.parameters(recurse=False)}
+    found = [m for m in missing if id(m.leaf) in used]
+    for use in analysis.recorder.events.optimizers.values():
+        lost = [p for p in use.parameters() if id(p) not in used and id(p) not in analysis.reached]
+        if not (found and lost) or analysis.made_here(use):
+            continue
+        shapes = join_names(dict.fromkeys(" × ".join(map(str, p.shape)) or "()" for p in lost))
+        tensors = f"{len(lost)} tensor{'s' * (len(lost) > 1)}"
+        text = (
+            f"{join_names(names(found))} had a gradient, but no optimizer holds {them(found)}. "
+            f"{use.name}, which stepped on line {use.stepped}, holds {tensors} instead that no "
+            f"module used here has: of shape {shapes}."
+        )
+        answer = Answer(
+            key="optimizer.replaced",
+            title=title(found),
+            text=text,
+            cure="If a layer was replaced after the optimizer was made, make the optimizer after "
+            "that.",
+            line=use.stepped,
+            names=names(found),
+            glossary="optimizer",
+            symptom=Symptom("still", names(found)),
+        )
+        yield found, answer
+        return
+
+
 def not_given(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explained]:
     """The list of parameters does not have them."""
     uses = list(analysis.recorder.events.optimizers.values())
@@ -41,12 +71,14 @@ def not_given(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explain
     roots = list(dict.fromkeys(_root(m.name, m.leaf) for m in found))
     fixes = [_give(analysis, use, roots, as_group) for as_group in (False, True)]
     unused = "" if _reached(use, analysis) else _unused(use, analysis)
+    why = f"line {use.line} did not give {them(found)} to {use.name}"
+    if not analysis.made_here(use):
+        why = f"no optimizer holds {them(found)}: {use.name} stepped on line {use.stepped}"
     answer = Answer(
         key="optimizer.not-held",
         title=title(found),
-        text=f"{join_names(names(found))} had a gradient, but line {use.line} did not give "
-        f"{them(found)} to {use.name}.{unused} step() changes only what the optimizer was "
-        "created with.",
+        text=f"{join_names(names(found))} had a gradient, but {why}.{unused} step() changes only "
+        "what the optimizer was created with.",
         cure=f"Add {join_names(roots)} to the parameters of the optimizer.",
         line=use.line,
         names=names(found),

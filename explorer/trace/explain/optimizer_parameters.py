@@ -6,6 +6,7 @@ Asked at https://github.com/pytorch/pytorch/issues/14467
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +26,7 @@ from explorer.trace.explain.missing_leaves import (
     them,
     title,
 )
-from explorer.trace.explain.optimizer_list import not_given, skipped
+from explorer.trace.explain.optimizer_list import instead, not_given, skipped
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.explain.unregistered import hidden_parameters, in_plain_list, no_parameter
 from explorer.trace.recording.bindings import Binding
@@ -56,6 +57,7 @@ def _missing(analysis: RunAnalysis) -> list[Missing]:
     stepped = [use for use in uses if use.steps or use.skips]
     if not stepped:
         return []
+    before = min(use.passes if analysis.made_here(use) else 0 for use in stepped)
     held = {id(p) for use in uses if _may_step(use, analysis) for p in use.parameters()}
     gradients = analysis.recorder.gradients
     known = held | set(gradients.asked) | set(gradients.updated)
@@ -63,7 +65,7 @@ def _missing(analysis: RunAnalysis) -> list[Missing]:
     trains_modules = any(isinstance(p, nn.Parameter) for use in uses for p, _ in use.given)
     leaves: dict[int, torch.Tensor] = {}
     for raw in analysis.passes:
-        is_earlier = raw.number <= min(use.passes for use in stepped)  # than any optimizer
+        is_earlier = raw.number <= before  # any optimizer was made
         if raw.call != "torch.autograd.grad" and not raw.ours and not is_earlier:
             leaves.update((id(leaf), leaf) for leaf in leaves_of(raw.functions))
     missing = []
@@ -76,8 +78,20 @@ def _missing(analysis: RunAnalysis) -> list[Missing]:
         is_read = not is_part and re.search(rf"\b{re.escape(name)}\.grad\b", analysis.source)
         if not (trains_modules and (is_read or _is_one_of_many(leaf, held, analysis))):
             missing.append(Missing(leaf, name, stepped[0]))
+    if missing and analysis.recorder.is_part:
+        others = {id(p) for p in _held_anywhere()}
+        missing = [m for m in missing if id(m.leaf) not in others]
     first = {id(b.value): b.number for b in reversed(list(analysis.bindings))}
     return sorted(missing, key=lambda m: first[id(m.leaf)])
+
+
+def _held_anywhere() -> Iterator[torch.Tensor]:
+    """The parameters of all optimizers that exist: one that makes no step meanwhile is known to
+    nobody else."""
+    for thing in gc.get_objects():
+        if issubclass(type(thing), torch.optim.Optimizer):
+            for group in thing.__dict__.get("param_groups", ()):
+                yield from group["params"]
 
 
 def _is_one_of_many(leaf: torch.Tensor, held: set[int], analysis: RunAnalysis) -> bool:
@@ -115,8 +129,10 @@ def _replaced(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explain
         what = join_names(analysis.bindings.path(binding) for _, binding in pairs)
         where = f"line {lines[0]}" if len(lines) == 1 else f"lines {join_names(map(str, lines))}"
         text = f"{where[0].upper()}{where[1:]} replaced {what}. {use.name} "
-        is_later = all(binding.number > use.made for _, binding in pairs)
-        if is_later:
+        if not analysis.made_here(use):
+            text += f"stepped on line {use.stepped} and holds the old parameters."
+            cure = f"Make the optimizer after line {lines[-1]}."
+        elif all(binding.number > use.made for _, binding in pairs):
             _move_optimizer(draft, use, lines)
             text = (
                 f"Line {use.line} gave the parameters to {use.name}. After that, {where} "
@@ -173,7 +189,7 @@ def _frozen(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explained
     for use in analysis.recorder.events.optimizers.values():
         ids = set(map(id, use.frozen))
         found = [replace(m, use=use) for m in missing if id(m.leaf) in ids]
-        if not found:
+        if not (found and analysis.made_here(use)):
             continue
         draft = analysis.draft()
         line = _add_group(draft, use, analysis)
@@ -271,5 +287,6 @@ CAUSES: tuple[Cause, ...] = (
     _replaced,
     _frozen,
     _copied,
+    instead,
     not_given,
 )

@@ -22,6 +22,7 @@ from explorer.trace.explain.recording_off import context_of
 from explorer.trace.explain.updates import is_update
 from explorer.trace.recording.bindings import Bindings
 from explorer.trace.recording.cuts import CUT_CAUSES, Cut, is_linear
+from explorer.trace.recording.events import OptimizerUse
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -184,6 +185,11 @@ class RunAnalysis:
             if isinstance(record, LiveTensor):
                 records.setdefault(id(record.tensor), record)
         return records
+
+    def made_here(self, use: OptimizerUse) -> bool:
+        """Whether the optimizer was made where it is said: of code that is a part of more, an
+        optimizer may first be known by its step."""
+        return not self.recorder.is_part or self.as_typed.call(use.line, use.name) is not None
 
     def name_of(self, tensor: torch.Tensor) -> str:
         """The program's name for a tensor."""
