@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import signal
 import sys
 import types
 from collections.abc import Sequence
@@ -18,6 +19,9 @@ from pathlib import Path
 
 from explorer.program.parsing import compiled
 from explorer.trace.in_place import NothingRecorded, Recording, record
+
+#: What a shell says of a process that Ctrl+C has ended.
+_INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         file = os.path.abspath(theirs[0])
         sys.path[0] = str(Path(file).resolve().parent)
         if not os.path.isfile(file):
-            sys.exit(f"python -m explorer: {theirs[0]}: there is no such file")
+            _parser().error(f"{theirs[0]}: there is no such file")
     vars(module).update(__file__=file, __spec__=spec, __builtins__=__builtins__)
     vars(module).update(__package__=None if spec is None else spec.parent)
     sys.modules["__main__"] = module
@@ -45,9 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = compiled(Path(file).read_bytes(), file)
         with recording.around("<module>", file):
             exec(code, vars(module))
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
         _show(error, file)
-        sys.exit(1)
+        sys.exit(_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
     finally:
         _write(recording, Path(options.html))
 
@@ -93,7 +99,7 @@ def step_number(text: str) -> int:
 def _module(name: str) -> ModuleSpec:
     spec = None
     with suppress(ModuleNotFoundError):  # of a package around it
-        spec = importlib.util.find_spec(name)
+        spec = None if name.startswith(".") else importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
     if spec is None or not (spec.origin or "").endswith(".py"):
@@ -101,7 +107,7 @@ def _module(name: str) -> ModuleSpec:
     return spec
 
 
-def _show(error: Exception, file: str) -> None:
+def _show(error: BaseException, file: str) -> None:
     """The traceback as `python` prints it: from the script's own frame on."""
     traceback = error.__traceback__ if not isinstance(error, SyntaxError) else None
     while traceback is not None and traceback.tb_frame.f_code.co_filename != file:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from signal import SIGINT
 
 import pytest
 
@@ -42,6 +43,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
         ("sys.exit(7)", 7),
         pytest.param("", 0, marks=pytest.mark.thorough),
         pytest.param("raise ValueError('no')", 1, marks=pytest.mark.thorough),
+        pytest.param("raise KeyboardInterrupt", 128 + SIGINT, marks=pytest.mark.thorough),
     ],
 )
 def test_a_script_runs_as_with_python(tmp_path: Path, end: str, code: int):
@@ -51,7 +53,8 @@ def test_a_script_runs_as_with_python(tmp_path: Path, end: str, code: int):
     ours = run(
         tmp_path, "-m", "explorer", "--step", "3", "--html", "s.html", "train.py", "--epochs", "4"
     )
-    assert (plain.returncode, ours.returncode) == (code, code)
+    shown_by_shell = 128 - plain.returncode if plain.returncode < 0 else plain.returncode
+    assert (shown_by_shell, ours.returncode) == (code, code)
     assert ours.stdout == plain.stdout
     said = [line for line in ours.stderr.splitlines() if line.startswith("explorer: ")]
     assert "\n".join(line for line in ours.stderr.splitlines() if line not in said) == (
@@ -106,6 +109,7 @@ def test_a_script_is_compiled_as_it_is(tmp_path: Path):
         (["nothing.py"], "nothing.py: there is no such file"),
         (["--step", "0", "x.py"], "no whole number from 1"),
         (["-m", "no.such.module"], "no module"),
+        (["-m", ".relative"], "no module .relative"),
     ],
 )
 def test_what_cannot_run_is_said(

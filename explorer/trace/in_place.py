@@ -45,6 +45,7 @@ from explorer.trace.recording.objects import quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import Answer, Trace
+from explorer.trace.text import join_names
 
 _LOG = logging.getLogger(__name__)
 #: Their messages in the app speak of its sandbox: here the exception's own text is shown.
@@ -406,11 +407,20 @@ class _Running:
             trace,
             completed=self._files.source,
             files=self._files.files,
-            notices=(*recorder.notices.sentences(), *trace.notices),
+            notices=(*recorder.notices.sentences(), *self._too_long(), *trace.notices),
             answers=tuple(untried(trace.answers)),
             seconds=time.thread_time() - self._started,
         )
         return with_files(trace)
+
+    def _too_long(self) -> Iterator[str]:
+        """What is said of files without lines."""
+        names = self._files.without_room
+        if names:
+            yield (
+                f"The code of {join_names(names)} is not shown: a recording holds "
+                f"{limits.MAX_SOURCE:,} characters. Its lines count as their caller's."
+            )
 
     def _explain(self, error: BaseException) -> ProgramError | None:
         recorder = self._recorder

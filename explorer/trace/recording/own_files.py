@@ -86,6 +86,8 @@ class OwnFiles:
         self._held: list[CodeType] = []
         #: The name of the function in which recording began: its variables have plain names.
         self.base = ""
+        #: The names of files that are too long to be shown.
+        self.without_room: list[str] = []
         #: A file that is the reader's own wherever it is.
         self.forced = ""
 
@@ -117,9 +119,12 @@ class OwnFiles:
         held = linecache.getlines(name) if text is None else text.splitlines(keepends=True)
         lines = [line.rstrip("\r\n") + "\n" for line in held]
         room = limits.MAX_SOURCE - sum(map(len, self._text))
-        if not lines or sum(map(len, lines)) > room:
-            return None
         shown = "cell" if name.startswith(_CELL) or "ipykernel" in name else os.path.basename(name)
+        if not lines:
+            return None
+        if sum(map(len, lines)) > room:
+            self.without_room.append(shown)
+            return None
         file = SourceFile(shown, len(self._text) + 1, len(lines))
         self._text += lines
         self._by_line[name] = _statements_by_line("".join(lines))
