@@ -214,9 +214,9 @@ MOST_ANSWERS = 12
 #: variables, items of one, elements of a tensor, nodes of the syntax tree, leaves of a pass.
 MOST_SEARCHED_VARIABLES, MOST_SEARCHED_ITEMS, MOST_SEARCHED_ELEMENTS = 200, 200, 1 << 20
 MOST_SEARCHED_TREE, MOST_SEARCHED_LEAVES = 20_000, 40
-#: What is followed for one: operations back from a corner, and back to the origin of NaN, nodes
-#: towards the result of a pass, and functions from a line to the loop that calls them.
-MOST_CORNER_STEPS, MOST_ORIGIN_STEPS, MOST_USERS, MOST_CALLS_TO_LOOP = 8, 500, 200, 4
+#: What is followed for one: operations back from a corner, and back to the origin of NaN, and nodes
+#: towards the result of a pass.
+MOST_CORNER_STEPS, MOST_ORIGIN_STEPS, MOST_USERS = 8, 500, 200
 #: Changed programs that are run to try the answers of one.
 MOST_TRIES = 16
 

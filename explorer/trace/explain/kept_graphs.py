@@ -196,9 +196,10 @@ def _total(analysis: RunAnalysis, draft: Draft, name: str, value: torch.Tensor) 
 def _is_detached(draft: Draft, name: str) -> bool:
     """Whether each iteration begins, or ends, without the graphs of those before."""
     return any(
-        draft.of(call.func) == f"{name}.detach" and draft.assigned_name(call.lineno) == name
+        draft.of(call.func) == f"{name}.detach"
+        and draft.assigned_name(call.lineno) == name
+        and loops_around(draft, call.lineno)
         for call in draft.nodes(ast.Call)
-        if loops_around(draft, call.lineno)
     )
 
 

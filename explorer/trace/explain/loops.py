@@ -5,18 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from explorer import limits
 from explorer.program.draft import Draft, called_name
 
 Loop = ast.For | ast.While
 
 
-def loops_around(draft: Draft, line: int | None, depth: int = 0) -> list[Loop]:
+def loops_around(
+    draft: Draft, line: int | None, searched: set[ast.Call] | None = None
+) -> list[Loop]:
     """The loops that run this line, the outermost first; of a line in a function, also those that
-    call it."""
+    call it. Calls that were `searched` are not followed again: in a file of classes, each
+    `super().__init__()` may be the call of any `__init__`."""
     statement = draft.statement(line)
-    if statement is None or depth > limits.MOST_CALLS_TO_LOOP:
+    if statement is None:
         return []
+    searched = set() if searched is None else searched
     around = draft.path_to(statement)
     functions = [node for node in around if isinstance(node, ast.FunctionDef)]
     if not functions:
@@ -26,7 +29,10 @@ def loops_around(draft: Draft, line: int | None, depth: int = 0) -> list[Loop]:
     loops = [node for node in around[inside:] if isinstance(node, Loop)]
     owner = around[inside - 1] if inside else None
     for call in _calls_of(draft, function.name, owner):
-        outer = loops_around(draft, call.lineno, depth + 1)
+        if call in searched:
+            continue
+        searched.add(call)
+        outer = loops_around(draft, call.lineno, searched)
         if outer:
             return [*outer, *loops]
     return loops
