@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from explorer.program import ProgramError, Run, line_of, without_addresses, with
 from explorer.program.error_messages import describe_error
 from explorer.program.figures import Figure
 from explorer.program.parsing import LineAt
+from explorer.program.watched_calls import Patch, patched
 from explorer.trace.explain import explain
 from explorer.trace.explain.none_reasons import why_none
 from explorer.trace.explain.run_analysis import RunAnalysis, Warned
@@ -95,15 +96,10 @@ def assemble(
     )
 
 
-@contextmanager
-def without_warnings() -> Iterator[None]:
+def without_warnings() -> AbstractContextManager[None]:
     """What is done meanwhile warns nobody. `warnings.catch_warnings` would let the program's own
     be shown once more."""
-    show, warnings._showwarnmsg = warnings._showwarnmsg, lambda message: None  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        warnings._showwarnmsg = show  # type: ignore[attr-defined]
+    return patched([Patch(warnings, "_showwarnmsg", lambda show: lambda message: None)])
 
 
 def memory_error(failure: BaseException) -> ProgramError | None:

@@ -38,7 +38,7 @@ from explorer.trace.assemble import recorded, without_warnings
 from explorer.trace.own_code import untried, with_files
 from explorer.trace.proof.changed_function import NotCopied, changed_code, on_copies, part_of
 from explorer.trace.proof.prove import prove
-from explorer.trace.recording.beside import also_warning, beside_compiled
+from explorer.trace.recording.compiled import beside_compiled
 from explorer.trace.recording.frame_recorder import FrameRecorder
 from explorer.trace.recording.iteration_counter import IterationCounter
 from explorer.trace.recording.objects import quiet, variables_of
@@ -320,8 +320,8 @@ class _Running:
         self._open = open_ = ExitStack()
         _take_over(open_)
         calls = [patch for patch in watched_calls() if not _is_of_optimizers(patch)]
+        calls.append(Patch(warnings, "_showwarnmsg", self._also_keeping))
         open_.enter_context(patched([*calls, *saved_hook_patches()]))
-        open_.enter_context(also_warning(self._warned))
         open_.enter_context(beside_compiled(recorder))
         open_.enter_context(collected_in(recorder))
         open_.enter_context(recorder.observing())
@@ -342,6 +342,15 @@ class _Running:
             and not isinstance(found[name], Recording)
             and self._recorder.is_met(found[name])
         }
+
+    def _also_keeping(self, show: Callable[..., None]) -> Callable[..., None]:
+        """Shows a warning, and keeps it for the Trace."""
+
+        def call(message: warnings.WarningMessage) -> None:
+            self._warned.append(message)
+            show(message)
+
+        return call
 
     def is_here(self) -> bool:
         """Whether what runs is recorded: not another thread, nor a program that the code runs."""

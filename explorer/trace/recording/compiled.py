@@ -1,10 +1,9 @@
-"""What goes on beside a recording of the reader's own code: compiled functions, and warnings."""
+"""Functions that torch.compile has made run beside a recording as without one."""
 
 from __future__ import annotations
 
 import functools
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
@@ -71,19 +70,3 @@ def beside_compiled(recorder: FrameRecorder) -> Iterator[None]:
         begun = [True] if found else []
         stack.enter_context(patched([*found, Patch(torch, "compile", compiles)]))
         yield
-
-
-@contextmanager
-def also_warning(kept: list[warnings.WarningMessage]) -> Iterator[None]:
-    """Meanwhile each warning that is shown is kept, too."""
-    show = warnings._showwarnmsg  # type: ignore[attr-defined]
-
-    def keep(message: warnings.WarningMessage) -> None:
-        kept.append(message)
-        show(message)
-
-    warnings._showwarnmsg = keep  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        warnings._showwarnmsg = show  # type: ignore[attr-defined]
