@@ -94,7 +94,13 @@ class Recording:
             return "The recording has not ended yet."
         if self._is_nested:
             return "Nothing was recorded: another recording was running."
-        done = self._calls if self._function is not None else self._counter and self._counter.done
+        counter = self._counter
+        if counter is not None and counter.passes and not counter.done:
+            return (
+                "Nothing was recorded: no optimizer has stepped, backward passes: "
+                f"{counter.passes}. Is optimizer.step() missing? Without `step`, all is recorded."
+            )
+        done = self._calls if self._function is not None else counter and counter.done
         what = "call" if self._function is not None else "iteration"
         if self._step is not None or self._function is not None:
             asked = f"number {self._step or 1} was asked for"
@@ -205,12 +211,15 @@ class Recording:
         if self._counter is not None:
             self._counter.note(optimizer)
 
-    def _start_here(self) -> None:
+    def _start_here(self, is_updated: bool) -> None:
+        """Start between two iterations: the parameters are updated, or that comes next."""
         frame: FrameType | None = sys._getframe(1)
         files = OwnFiles()
         while frame is not None and not files.owns(frame.f_code):
             frame = frame.f_back
         self._start(frame or sys._getframe(1))
+        if self._running is not None and not is_updated:
+            self._running.expect_updates()
 
     def _start(self, frame: FrameType, base: str | None = None, file: str = "") -> None:
         try:
@@ -384,9 +393,16 @@ class _Running:
             )
             self._stop_all()
 
+    def expect_updates(self) -> None:
+        """A backward pass has ended, and what updates the parameters follows, up to the next
+        iteration."""
+        self._recorder.arrive(sys._getframe(1))
+        self._recorder.expect_updates()
+
     def _after_backward(self) -> None:
-        if self._counter is not None:
-            self._recorder.is_due = self._counter.note_backward(sys._getframe(1))
+        if self._counter is not None and self._counter.note_backward(sys._getframe(1)):
+            self._recorder.is_due = True
+            self.expect_updates()
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -478,14 +494,34 @@ class _Recorder(FrameRecorder):
         self._ran, self._end_all = ran, end
         #: The bytes of large results, which live until the recording ends; and how many may.
         self._held, self._room, self._is_full = 0, _room(), False
-        self.is_due = False
+        #: The line of a backward pass, while it is not known where the next iteration begins; and
+        #: whether the recording ends there.
+        self.updates_after, self.is_due = 0, False
+        #: The number of the node that is made next.
+        self._next_node = 0
+
+    def expect_updates(self) -> None:
+        self.updates_after, self._next_node = self.line, torch._C._autograd._get_sequence_nr()
+
+    def _next_iteration(self) -> None:
+        self.updates_after = 0
+        if self.is_due:
+            self.is_due = False
+            self._end_all()
+        else:
+            self.events.begin()
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
         self.operations.start()  # after a step that has failed
-        if what == "Optimizer.zero_grad":
+        if what.endswith(".zero_grad"):
             self.arrive(sys._getframe(1))
+            if self.line < self.updates_after:
+                self._next_iteration()
+        if self.has_ended:
+            return function(*args, **kwargs)
+        if what == "Optimizer.zero_grad":
             self.meet_parameters([p for group in receiver.param_groups for p in group["params"]])
         return super().call(what, receiver, function, *args, **kwargs)
 
@@ -495,10 +531,10 @@ class _Recorder(FrameRecorder):
         return result
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
-        """Also end here, if the iteration has ended with backward, and this is the next forward."""
-        if self.is_due and tensor.grad_fn is not None:
-            self.is_due = False
-            self._end_all()
+        """After a backward pass without an optimizer, the next forward is another iteration."""
+        node = tensor.grad_fn
+        if self.updates_after and node is not None and node._sequence_nr() >= self._next_node:
+            self._next_iteration()
         live = super().add(position, line, name, tensor)
         if live.grad_fn is not None and tensor.numel() > limits.WHOLE and not tensor._is_view():
             self._held += tensor.numel() * tensor.element_size()

@@ -244,6 +244,39 @@ def test_without_an_optimizer_an_iteration_ends_with_the_update():
     assert float(trace.variables["w"].value) == pytest.approx(values[3])
 
 
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("clears", ["first", "last"])
+def test_without_an_optimizer_an_iteration_has_its_own_events(clears: str, step: int):
+    layer = nn.Linear(2, 1)
+    with explorer.record(step=step) as rec:
+        for _ in range(4):
+            if clears == "first":
+                layer.zero_grad()
+            loss = layer(torch.ones(3, 2)).square().mean()
+            loss.backward()
+            nn.utils.clip_grad_norm_(layer.parameters(), 0.25)
+            for parameter in layer.parameters():
+                parameter.data.add_(parameter.grad, alpha=-0.1)
+            if clears == "last":
+                layer.zero_grad()
+    kinds = [event.kind for event in rec.trace.events if event.kind != "zero_grad"]
+    assert kinds == ["backward", "clip", "write", "write"]
+    (cleared,) = (event for event in rec.trace.events if event.kind == "zero_grad")
+    assert rec.trace.events.index(cleared) == (0 if clears == "first" else 4)
+    assert [event.number for event in rec.trace.events] == [1, 2, 3, 4, 5]
+
+
+def test_a_step_that_is_missing_is_said():
+    layer = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    with explorer.record(step=2) as rec:
+        for _ in range(3):
+            optimizer.zero_grad()
+            layer(torch.ones(3, 2)).mean().backward()
+    with pytest.raises(NothingRecorded, match=r"backward passes: 3. Is optimizer.step\(\) missing"):
+        _ = rec.trace
+
+
 def test_an_iteration_that_is_never_reached_is_said():
     trainer = Trainer()
     with explorer.record(step=100) as rec:

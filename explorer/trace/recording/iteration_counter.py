@@ -27,11 +27,12 @@ class IterationCounter:
     def __init__(
         self,
         step: int,
-        start: Callable[[], None],
+        start: Callable[[bool], None],
         stop: Callable[[], None],
         discard: Callable[[], None],
     ) -> None:
-        self.done = 0
+        #: How many iterations have ended, and how many backward passes.
+        self.done = self.passes = 0
         self._thread = get_ident()
         self._step, self._start, self._stop, self._discard = step, start, stop, discard
         self._stepped: set[int] = set()
@@ -55,12 +56,13 @@ class IterationCounter:
     def note_backward(self, frame: FrameType) -> bool:
         """A backward pass has ended: an iteration, if there is no optimizer. Whether it was the one
         that is recorded: what updates the parameters follows, up to the next forward."""
+        self.passes += 1
         self._has_optimizer = self._has_optimizer or any(_optimizers_around(frame))
         if self._has_optimizer:
             return False
         self.done += 1
         if self.done == self._step - 1:
-            self._start()
+            self._start(False)
         return self.done == self._step
 
     def note(self, optimizer: Optimizer) -> None:
@@ -84,7 +86,7 @@ class IterationCounter:
         """An iteration has ended with a step."""
         self.done += 1
         if self.done == self._step - 1:
-            self._start()
+            self._start(True)
         elif self.done == self._step:
             self._stop()
 
