@@ -41,7 +41,7 @@ from explorer.trace.proof.prove import prove
 from explorer.trace.recording.compiled import beside_compiled
 from explorer.trace.recording.frame_recorder import FrameRecorder
 from explorer.trace.recording.iteration_counter import IterationCounter
-from explorer.trace.recording.objects import quiet, variables_of
+from explorer.trace.recording.objects import named_parameters, quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import Answer, Trace
@@ -523,6 +523,9 @@ class _Recorder(FrameRecorder):
             return function(*args, **kwargs)
         if what == "Optimizer.zero_grad":
             self.meet_parameters([p for group in receiver.param_groups for p in group["params"]])
+        if what == "Module.zero_grad":
+            self.arrive(sys._getframe(1))
+            self.meet_parameters([parameter for _, parameter in named_parameters(receiver)])
         return super().call(what, receiver, function, *args, **kwargs)
 
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:

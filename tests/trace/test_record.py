@@ -653,3 +653,39 @@ def test_what_does_not_step_on_purpose_is_no_answer(what: str):
         optimizer.step()
     assert len(others) == 1
     assert not rec.trace.answers
+
+
+class Both(nn.Module):
+    """Its own method calls its parts: it is never called itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.actor, self.critic = nn.Sequential(nn.Linear(2, 3)), nn.Sequential(nn.Linear(2, 3))
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def values(self, x):
+        return (self.actor(x) + self.critic(x)) * self.scale
+
+
+def test_parameters_have_the_names_of_their_module():
+    agent = Both()
+    with explorer.record() as rec:
+        agent.zero_grad()
+        agent.values(torch.ones(4, 2)).sum().backward()
+        for p in agent.parameters():
+            p.data.add_(p.grad, alpha=-0.1)
+        agent.zero_grad()
+    names = {f"agent.{name}" for name, _ in agent.named_parameters()}
+    _, backward, *writes, cleared = rec.trace.events
+    assert {change.name for change in backward.changes} == {f"{name}.grad" for name in names}
+    assert {change.name for change in cleared.changes} == {f"{name}.grad" for name in names}
+    assert {event.name for event in writes} == names
+
+
+def test_tensors_that_a_loop_updates_have_names_of_their_own():
+    weight, bias = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    (weight * 3 + bias).sum().backward()
+    with explorer.record() as rec:
+        for p in [weight, bias]:
+            p.data -= 0.1 * p.grad
+    assert {event.name for event in rec.trace.events} == {"weight", "bias"}

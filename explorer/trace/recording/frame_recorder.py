@@ -239,6 +239,10 @@ class FrameRecorder(ProgramRecorder):
         name that the innermost frame has for it."""
         if id(tensor) in self._unknown or len(self._unknown) >= limits.MOST_NAMES:
             return None
+        if is_a(tensor, nn.Parameter):
+            self.meet_parameters([tensor])
+            if id(tensor) in self.leaves:
+                return self.leaves[id(tensor)]
         for place in reversed(self._places):
             for name in _names_in(place.frame, tensor):
                 scope = self.files.scope(place.frame.f_code)
@@ -270,21 +274,31 @@ class FrameRecorder(ProgramRecorder):
         if outermost is None or id(outermost[0]) in self.modules:
             return
         module, at = outermost
+        self.meet_parameters([parameter for _, parameter in named_parameters(module)])
+        if id(module) in self.modules:
+            return
         caller = at.f_back.f_back if at.f_back is not None else None  # around _wrapped_call_impl
         names = _names_in(caller, module) if caller is not None else iter(())
         self.name_module(next(names, type(module).__name__), module)
 
     def meet_parameters(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Name the modules that have these, as the functions that run do."""
+        """Name the modules that have these as the functions that run do: by a variable of the
+        outermost, by what holds it in the innermost, or else as `self` in its own method."""
         wanted = {id(p) for p in parameters if id(p) not in self.leaves}
-        for place in reversed(self._places):
-            for name, module in _modules_in(place.frame):
-                held = {id(p) for _, p in named_parameters(module)}
-                if wanted & held:
-                    self.name_module(name, module)
-                    wanted -= held
-            if not wanted:
-                return
+        frames = [place.frame for place in self._places]
+        variables = [one for frame in frames for one in _modules_in(frame)]
+        held = [one for frame in reversed(frames) for one in _held_modules_in(frame)]
+        for name, module in sorted((*variables, *held), key=lambda one: one[0] == "self"):
+            found = {id(p) for _, p in named_parameters(module)} if wanted else set()
+            if wanted & found:
+                self.name_module(name, module)
+                wanted -= found
+
+    def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
+        """Name a tensor; a parameter as its module does, before a loop over parameters does."""
+        if place != BEFORE and tensor.requires_grad and self.find(tensor) is None:
+            self.meet(tensor)
+        super().bind_tensor(place, name, tensor)
 
     def name_module(self, name: str, module: nn.Module) -> None:
         """Give the parts and the parameters of a module their names."""
@@ -312,12 +326,16 @@ def _names_in(frame: FrameType, thing: Any) -> Iterator[str]:
 
 
 def _modules_in(frame: FrameType) -> Iterator[tuple[str, nn.Module]]:
-    """The modules that a frame knows, with its names for them."""
+    """The modules that are variables of a frame, with its names for them."""
+    for names in (variables_of(frame), _used_globals(frame)):
+        yield from ((name, value) for name, value in names.items() if is_a(value, nn.Module))
+
+
+def _held_modules_in(frame: FrameType) -> Iterator[tuple[str, nn.Module]]:
+    """Those that are items or attributes of other variables."""
     for names in (variables_of(frame), _used_globals(frame)):
         for name, value in names.items():
-            if is_a(value, nn.Module):
-                yield name, value
-            else:
+            if not is_a(value, nn.Module):
                 yield from (one for one in items_of(name, value) if is_a(one[1], nn.Module))
 
 
