@@ -21,6 +21,7 @@ from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
 from typing import Any
 
 import torch
+from torch import nn
 from torch.optim import Optimizer
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
@@ -519,13 +520,14 @@ class _Recorder(FrameRecorder):
             self.arrive(sys._getframe(1))
             if self.line < self.updates_after:
                 self._next_iteration()
-        if self.has_ended:
-            return function(*args, **kwargs)
-        if what == "Optimizer.zero_grad":
-            self.meet_parameters([p for group in receiver.param_groups for p in group["params"]])
-        if what == "Module.zero_grad":
-            self.arrive(sys._getframe(1))
-            self.meet_parameters([parameter for _, parameter in named_parameters(receiver)])
+            if self.has_ended:
+                return function(*args, **kwargs)
+            if isinstance(receiver, nn.Module):
+                self.meet_parameters([p for _, p in named_parameters(receiver)])
+            else:
+                self.meet_parameters(
+                    [p for group in receiver.param_groups for p in group["params"]]
+                )
         return super().call(what, receiver, function, *args, **kwargs)
 
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
