@@ -16,10 +16,13 @@ from pathlib import Path
 
 from explorer.trace.colours import LEAVES, SURFACE
 
+_HERE = Path(__file__).parent
 #: What the scripts of several components share: elements, numbers, axes and colours.
-SHARED = f"const SURFACE = {json.dumps(SURFACE)}\nconst LEAVES = {json.dumps(LEAVES)}\n" + Path(
-    __file__
-).with_name("shared.js").read_text("utf-8")
+SHARED = f"const SURFACE = {json.dumps(SURFACE)}\nconst LEAVES = {json.dumps(LEAVES)}\n" + (
+    _HERE / "shared.js"
+).read_text("utf-8")
+#: What their styles share: what scrolls.
+SHARED_STYLE = (_HERE / "shared.css").read_text("utf-8")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def load_component(file: str, html: str = "", *, name: str = "", before: str = "
     path = Path(file).with_stem(name) if name else Path(file)
     style = path.with_suffix(".css")
     css = style.read_text("utf-8") if style.exists() else ""
-    return Component(path.stem, html, css, SHARED + before + read_script(path))
+    return Component(path.stem, html, SHARED_STYLE + css, SHARED + before + read_script(path))
 
 
 def read_script(file: str | Path) -> str:

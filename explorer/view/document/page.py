@@ -15,7 +15,7 @@ from typing import Any
 from explorer import limits
 from explorer.trace.colours import FAINT, GRADIENT, HOOK, PAPER
 from explorer.view import graphviz
-from explorer.view.component import SHARED, Component, read_script
+from explorer.view.component import SHARED, SHARED_STYLE, Component, read_script
 from explorer.view.glossary import GLOSSARY
 from explorer.view.graph import GRAPH
 from explorer.view.theme import theme_css
@@ -70,7 +70,8 @@ class Page:
         components = {"drawGraph": GRAPH, **self.components}
         code = [SHARED, *(_function(*item) for item in components.items())]
         code += [read_script(_HERE / name) for name in ("page", self.script)]
-        styles = [theme_css(), _MARKUP, *(_scoped(*item) for item in components.items()), _STYLE]
+        styles = [theme_css(), SHARED_STYLE, _MARKUP]
+        styles += [*(_scoped(*item) for item in components.items()), _STYLE]
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
             f"<title>{escape(self.title)}</title>"
@@ -159,7 +160,7 @@ def _function(name: str, component: Component) -> str:
 
 def _scoped(name: str, component: Component) -> str:
     """Its style, for its element alone (https://www.w3.org/TR/css-nesting-1/)."""
-    return f".{name} {{ {component.css} }}\n"
+    return f".{name} {{ {component.css.removeprefix(SHARED_STYLE)} }}\n"
 
 
 def mounted(name: str, component: Component, id: str, inside: str = "") -> str:
