@@ -1,22 +1,38 @@
 // Draws charts as SVG. Colours are written into the drawing, so the downloaded file needs no styles.
 // Uses shared.js.
 
-const RIGHT = 10, TOP = 20, BOTTOM = 32
+const RIGHT = 10, TOP = 20
+const LETTER = 6.4 // the width of one
+const NAME = 22 // letters of a name that are shown
+const LINE = 13 // between names that stand upright
 const LOST = 2000 // ms after which a picture is asked for again
 const states = new WeakMap()
 
 function draw(svg, data, width, paint) {
   const height = data.caption || data.place ? data.height - 22 : data.height
+  const names = data.x.named ? data.x.names.map((name) => middle(name, NAME)) : []
+  const longest = Math.max(0, ...names.map((name) => name.length))
+  const isFlat = names.length * (longest + 2) * LETTER < width // all fit beside each other
+  const BOTTOM = 32 + (isFlat ? 0 : LETTER * longest)
   const y = scale(data.y, height - BOTTOM, TOP)
   const labels = y.ticks.map((tick) => format(tick, y.step))
-  const LEFT = Math.max(34, 12 + 6.4 * Math.max(...labels.map((label) => label.length)))
+  const LEFT = Math.max(34, 12 + LETTER * Math.max(...labels.map((label) => label.length)))
   const x = scale(data.x, LEFT, width - RIGHT)
   const parts = []
   const box = { x: LEFT, y: TOP, width: width - RIGHT - LEFT, height: height - BOTTOM - TOP }
   if (data.image) parts.push(picture(svg, data.image, box))
   parts.push(node("rect", { ...box, fill: "none", stroke: paint.border }))
   const faint = { fill: paint.text, "fill-opacity": 0.7 }
-  // Positions with names are told under the pointer: beside each other they would not fit.
+  // Of positions with names as many are named as fit, and all are told under the pointer.
+  const every = isFlat ? 1 : Math.ceil((names.length * LINE) / box.width)
+  names.forEach((name, i) => {
+    if (i % every) return
+    const [at, below] = [x.place(i), height - BOTTOM + (isFlat ? 13 : 6)]
+    const turned = isFlat ? { "text-anchor": "middle" } : { "text-anchor": "end", transform: `rotate(-90 ${at} ${below})`, dy: 4 }
+    const text = node("text", { ...faint, x: at, y: below, ...turned }, name)
+    text.append(node("title", {}, data.x.names[i]))
+    parts.push(text)
+  })
   for (const tick of data.x.names?.length ? [] : x.ticks) {
     const at = x.place(tick)
     if (!data.image)
@@ -80,6 +96,9 @@ function draw(svg, data, width, paint) {
     return at
   }
 }
+
+// A name without its middle: its ends tell more.
+const middle = (name, most) => (name.length <= most ? name : `${name.slice(0, most / 2 - 1)}…${name.slice(-most / 2)}`)
 
 const read = (value) => (value === null ? "not finite" : format(value, Math.abs(value) / 1e4))
 

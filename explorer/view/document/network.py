@@ -36,7 +36,7 @@ from explorer.view.plot import PLOTS, Axis, Line, Plot, around, plots_data
 
 #: A file has no address to keep in it how the table was left.
 _TREE = layer_tree("const keepInAddress = () => {}\n")
-_NORMS = 260
+_NORMS = 340
 _COLOUR, _COLOUR_TERM = "gradient norm", "norm"
 #: Most names on the axis of the chart.
 _NAMED = 400
@@ -259,7 +259,8 @@ class _Document:
             return ()
         norms = [p.grad_norm or 0.0 for p in known]
         names = tuple(p.name for p in known) if len(known) <= _NAMED else ()
-        axis = Axis("parameter, in the order of the model", -0.5, len(known) - 0.5, names=names)
+        label = "parameter, in the order of the model"
+        axis = Axis(label, -0.5, len(known) - 0.5, names=names, named=True)
         line = Line(range(len(known)), norms, dots=True)
         alt = f"Gradient norms of {len(known)} parameters; the table lists them"
         plot = Plot(axis, around(norms, "gradient norm"), (line,), alt, pointer=True, wide=True)
