@@ -20,7 +20,7 @@ from explorer.networks.layer_recorder import (
     map_operations,
     to_module_calls,
 )
-from explorer.networks.passes import Loss, one_pass, tensors_in
+from explorer.networks.passes import Loss, one_pass, own_loss, tensors_in
 from explorer.networks.records import (
     LayerError,
     LayerRecord,
@@ -63,12 +63,14 @@ def inspect(
     if any(is_lazy(p) for p in (*model.parameters(), *model.buffers())):
         raise ValueError("the model has lazy layers: pass one input through it first")
     value: float | None = None
+    is_sum = False
     graph: tuple[tuple[Operation, ...], tuple[tuple[int, int], ...]] | None = None
     error: LayerError | None = None
     with one_pass(model, inputs, loss, seed, named=kwargs) as run:
         recorder = LayerRecorder(run)
         try:
-            total = run.forward()
+            output = run.output()
+            total, is_sum = run.loss_of(output), loss is None and own_loss(output) is None
             value = None if total.is_meta else float(total.detach())
             graph = map_operations(total, recorder.calls, model)
             recorder.end()
@@ -102,6 +104,7 @@ def inspect(
         total_macs=sum(row.macs or 0 for row in layers),
         memory=_memory(model, recorder.calls, (run.inputs, run.named)),
         loss=value,
+        scalar="sum of the outputs" if is_sum else "loss",
         structure=structure,
         gradients={name: _array(g) for name, g in gradients.items() if not g.is_meta},
         input_gradients=tuple(

@@ -110,16 +110,22 @@ def tensors_in(value: Any, depth: int = 0) -> list[Tensor]:
     return []
 
 
+def own_loss(output: Any) -> Tensor | None:
+    """The loss that an output has itself, as those of transformers do."""
+    own = getattr(output, "loss", None)
+    return own if isinstance(own, Tensor) and own.numel() == 1 else None
+
+
 def scalar_loss(output: Any, loss: Loss | None) -> Tensor:
-    """What `loss` makes of the output; without it the `loss` that the output has, as those of
-    transformers do, or else the sum of all its floating-point elements."""
+    """What `loss` makes of the output; without it `own_loss`, or else the sum of all its
+    floating-point elements."""
     if loss is not None:
         total = loss(output)
         if not isinstance(total, Tensor) or total.numel() != 1:
             raise ValueError("the loss is not a single number; reduce it with .mean() or .sum()")
         return total
-    own = getattr(output, "loss", None)
-    if isinstance(own, Tensor) and own.numel() == 1:
+    own = own_loss(output)
+    if own is not None:
         return own
     sums = [t.sum() for t in tensors_in(output) if t.is_floating_point()]
     if not sums:

@@ -159,7 +159,9 @@ class Structure:
 class Report:
     """What `inspect` measured. After an `error` it holds the layers up to the failing one.
 
-    `total_macs` is the sum over the rows. `loss` is None on meta, and when it was not reached.
+    `total_macs` is the sum over the rows. `loss` is where backward started, and `scalar` what that
+    is: the sum of the outputs, where no loss was given. It is None on meta, and when it was not
+    reached.
     `gradients` are the parameters' own, by name; `input_gradients` those of inputs that require
     one. Both are empty on meta. `notes` are sentences worth reading.
     """
@@ -172,6 +174,7 @@ class Report:
     total_macs: int
     memory: Memory
     loss: float | None = None
+    scalar: str = "loss"
     structure: Structure | None = None
     gradients: Mapping[str, np.ndarray] = field(default_factory=dict)
     input_gradients: tuple[np.ndarray | None, ...] = ()
@@ -181,7 +184,7 @@ class Report:
     def __repr__(self) -> str:
         """One line: the arrays of a network would fill a book."""
         ended = f", error: {self.error.message!r}" if self.error else ""
-        loss = "" if self.loss is None else f", loss {self.loss:.5g}"
+        loss = "" if self.loss is None else f", {self.scalar} {self.loss:.5g}"
         return (
             f"<Report on {self.model}: {len(self.layers)} layers, {self.total_params:,} parameters"
             f", {self.total_macs:,} MACs{loss}{ended}>"

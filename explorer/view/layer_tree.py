@@ -266,15 +266,23 @@ def totals(report: Report) -> str:
         ("Trainable params", f"{report.trainable_params:,}"),
         ("Non-trainable params", f"{fixed:,}"),
         ("Total MACs", f"{report.total_macs:,}"),
-        ("Input size (MB)", f"{m.input:.2f}"),
-        ("Forward/backward pass size (MB)", f"{m.forward_backward:.2f}"),
-        ("Params size (MB)", f"{m.parameters:.2f}"),
-        ("Estimated Total Size (MB)", f"{m.total:.2f}"),
+        ("Input size", _size(m.input)),
+        ("Forward/backward pass size", _size(m.forward_backward)),
+        ("Params size", _size(m.parameters)),
+        ("Estimated total size", _size(m.total)),
     )
     cells = "".join(f"<span>{name} <b>{value}</b></span>" for name, value in pairs)
     convention = html(
         term_link("macs"),
         " are multiply-adds of matrix products and convolutions, without biases, for the whole "
-        "batch; “not counted” means that a layer computes neither. 1 MB is 2²⁰ bytes.",
+        "batch; “not counted” means that a layer computes neither. 1 kB is 2¹⁰ bytes, 1 MB 2²⁰.",
     )
     return f'<div class="ax-totals">{cells}</div><div class="ax-note">{convention}</div>'
+
+
+def _size(megabytes: float) -> str:
+    size = round(megabytes * 2**20)
+    for unit, step in (("MB", 2**20), ("kB", 2**10)):
+        if size >= step:
+            return f"{size / step:,.2f} {unit}"
+    return f"{size} B"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -59,6 +60,8 @@ def test_layers_health_and_totals_are_there() -> None:
     assert rows[0][1] == "(model)"
     assert "<h1>&lt;b&gt;</h1>" in html
     assert "Total params" in html
+    assert "Input size <b>24 B</b>" in html
+    assert "no loss given: backward from the sum of the outputs" in html
     assert len(parsed(html, "data")["plots"][0]["lines"][0]["y"]) == len(report().parameters)
 
 
@@ -98,3 +101,16 @@ def test_a_budget_leaves_out_blocks_first() -> None:
     assert parsed(small, "data")["layers"]
     drawn = [len(parsed(html, "data")["graph"]["unfolded"]) for html in (whole, small)]
     assert 1 <= drawn[1] < drawn[0]
+
+
+def test_a_loss_is_called_so_where_it_was_given_or_the_output_has_one() -> None:
+    with_loss = inspect(nn.Linear(3, 1), torch.ones(1, 3), loss=lambda output: output.sum())
+    assert with_loss.scalar == "loss"
+    assert "<p class='ax-note'>loss " in report_document(with_loss)
+
+    class Own(nn.Linear):
+        def forward(self, x: torch.Tensor) -> SimpleNamespace:
+            return SimpleNamespace(loss=super().forward(x).sum())
+
+    assert inspect(Own(3, 1), torch.ones(1, 3)).scalar == "loss"
+    assert "sum of the outputs" in repr(inspect(nn.Linear(3, 1), torch.ones(1, 3)))

@@ -128,7 +128,9 @@ class _Document:
         report = self.report
         parts = [f"{pluralize(report.total_params, 'parameter')}", f"{report.total_macs:,} MACs"]
         if report.loss is not None:
-            parts.insert(0, f"loss {number(report.loss)}")
+            scalar = f"{report.scalar} {number(report.loss)}"
+            is_given = report.scalar == "loss"
+            parts.insert(0, scalar if is_given else f"no loss given: backward from the {scalar}")
         extremes = extreme_gradients(report)
         if extremes is not None:
             small, large = (f"{p.name} {number(p.grad_norm)}" for p in extremes)
