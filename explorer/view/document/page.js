@@ -98,7 +98,7 @@ function foldingGraph({ key, info, svg, layouts, choose, marks, alt }) {
     foot.replaceChildren()
     const left = info.left ? element("span", "ax-note", info.left) : ""
     if (!Object.keys(info.blocks).length) return foot.append(said, left)
-    const words = said || "Press a block to open it, and the title of an open one to close it."
+    const words = said || "Press a block to open it, and the title of an open one to close it. Drag to move the graph."
     if (open[at].size && closed >= 0) foot.append(button("Collapse all", "Draws every block as one box", () => go(closed)))
     if (every > 0 && at !== every) foot.append(button("Open all", "Draws every operation", () => go(every)))
     foot.append(element("span", "ax-note", words), left)

@@ -150,8 +150,8 @@ class _Document:
         if own and any(can_be_tried(a) and not a.tried for a in shown):
             yield page.notes(["None of the changes was tried: your code is not run a second time."])
         if waiting:
-            count = f"{len(waiting)} answer{'s' if len(waiting) > 1 else ''}"
-            yield page.notes([f"{count} not tried yet: explorer.prove(trace) tries them."])
+            count, what = pluralize(len(waiting), "answer"), "them" if waiting[1:] else "it"
+            yield page.notes([f"{count} not tried yet: explorer.prove(trace) tries {what}."])
 
     def _change(self, fix: str | None) -> str:
         if fix is None:
@@ -317,7 +317,13 @@ class _Pass:
         return found
 
     def _sentences(self) -> Iterator[str]:
-        """What is not here."""
+        """What the graph's words mean, and what is not here."""
+        hooked = {record.id for record in self.trace.tensors if record.grad_note}
+        if any(node.tensor in hooked for node in self.shown.nodes):
+            yield (
+                "“(hook)” or “(read by a hook)”: the gradient is not in .grad; a hook read it as it "
+                "passed."
+            )
         if self._left:
             yield f"{pluralize(self._left, 'block')} cannot be opened here."
         if left_out(self.shown):
