@@ -24,8 +24,9 @@ _LARGEST = 1e300
 @dataclass(frozen=True)
 class Axis:
     """With `names`, an axis of the positions 0, 1, 2, … that have these names, which are told under
-    the pointer; if they are `named`, they also stand at the axis. With a `linear_width`, it is linear up to about so far from 0 and logarithmic beyond, as the scale
-    "asinh" of matplotlib."""
+    the pointer; if they are `named`, they also stand at the axis. With a `linear_width`, it is
+    linear up to about so far from 0 and logarithmic beyond, as the scale "asinh" of matplotlib.
+    """
 
     label: str
     low: float

@@ -37,6 +37,3 @@ if (part("layers") && data.layers) {
   drawTree({ data: data.layers, parentElement: part("layers"), setTriggerValue: select })
 }
 choose(data.graph?.failed ?? null)
-if (part("plots")) {
-  drawPlots({ data: { cells: data.plots, caption: "", chooses: false }, parentElement: part("plots"), setTriggerValue: () => {} })
-}

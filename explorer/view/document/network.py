@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -32,7 +32,7 @@ from explorer.view.graph import legend_html
 from explorer.view.health import finding_html
 from explorer.view.layer_tree import HELP, layer_tree, make_tables, totals
 from explorer.view.node_words import in_words
-from explorer.view.plot import PLOTS, Axis, Line, Plot, around, plots_data
+from explorer.view.plot import Axis, Line, Plot, around, plots_data
 
 #: A file has no address to keep in it how the table was left.
 _TREE = layer_tree("const keepInAddress = () => {}\n")
@@ -40,29 +40,20 @@ _NORMS = 340
 _COLOUR, _COLOUR_TERM = "gradient norm", "norm"
 #: Most names on the axis of the chart.
 _NAMED = 400
+#: What a document leaves out, in this order, until it is as small as it has to be.
+_BLOCKS, _CHART, _TABLE = "the insides of other blocks", "the chart", "the table of layers"
 
 
 def report_document(report: Report, *, title: str = "", budget: int | None = None) -> str:
     """The report as one HTML file. With a `budget`, it takes no more than so many bytes in a
     `frame`: of the blocks of its graph as many can be opened as fit."""
-    made = _Document(report, title)
-    whole = made.html()
-    if budget is None or page.size_in_frame(whole) <= budget:
-        return whole
-    for plots, tables in ((True, True), (False, True), (False, False)):
-        make = partial(made.html, plots=plots, tables=tables)
-        if found := page.fit(make, budget):
-            return found
-    return made.html(0, plots=False, tables=False)
+    return page.within(budget, _Document(report, title).html, (_BLOCKS, _CHART, _TABLE))
 
 
 def report_cell(report: Report) -> str:
     """The report as a notebook shows it."""
-    svg = _Document(report, "").still()
-    svg = svg if len(svg) <= limits.CELL_PICTURE else ""
-    alt = str(report)
-    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode(errors="replace"))
-    return page.frame(report_document(report, budget=room), svg, alt=alt)
+    still = _Document(report, "").still()
+    return page.cell(lambda room: report_document(report, budget=room), still, str(report))
 
 
 class _Document:
@@ -80,41 +71,32 @@ class _Document:
         if self.structure is not None and error is not None and error.layer:
             self.failed = boxes_around(self.structure, error.layer, error.call or 0)
 
-    def html(self, room: int | None = None, *, plots: bool = True, tables: bool = True) -> str:
-        """With the layouts that take no more than `room` characters, or all; with or without its
-        chart and its tables."""
+    def html(self, left_out: Sequence[str], room: int = 0) -> str:
+        """Without what is `left_out`; of the layouts as many as take no more than `room`
+        characters."""
         others = [one.svg for one in self.laid_out[1:]]
-        drawn = others if room is None else others[: page.fitting(others, room)]
+        drawn = others[: page.fitting(others, room)] if _BLOCKS in left_out else others
+        if len(drawn) == len(others):
+            left_out = [part for part in left_out if part != _BLOCKS]
         data = {
             "graph": self._graph_data(len(drawn)),
-            "layers": self._layers() if tables else None,
-            "plots": self._plots if plots else (),
+            "layers": self._layers() if _TABLE not in left_out else None,
+            "plots": self._plots if _CHART not in left_out else (),
         }
         later = {"layouts": "\n".join(drawn)} if drawn else {}
-        components = {"drawTree": _TREE, "drawPlots": PLOTS}
-        body = self._body(room is not None and len(drawn) < len(others), plots, tables)
-        return page.Page(self.title, body, data, later, components, "network").html()
+        body = self._body(left_out)
+        return page.Page(self.title, body, data, later, {"drawTree": _TREE}, "network").html()
 
     # -- the page
 
-    def _body(self, is_cut: bool, plots: bool, tables: bool) -> str:
+    def _body(self, left_out: Sequence[str]) -> str:
         report = self.report
-        cut = [
-            what
-            for what, is_out in (
-                ("the insides of other blocks", is_cut),
-                ("the chart", not plots),
-                ("the table of layers", not tables),
-            )
-            if is_out
-        ]
-        left = f"Not in this cell: {', '.join(cut)}. save() writes a file with all of it."
-        tree = page.mounted("drawTree", _TREE, "layers") if tables else ""
-        chart = page.mounted("drawPlots", PLOTS, "plots") if plots and self._plots else ""
+        tree = "" if _TABLE in left_out else page.mounted("drawTree", _TREE, "layers")
+        chart = page.charts() if _CHART not in left_out and self._plots else ""
         return "".join(
             (
                 f"<h1>{escape(self.title)}</h1><p class='ax-note'>{self._summary()}</p>",
-                page.notes([left] if cut else []),
+                page.left_out(left_out),
                 self._error(),
                 page.section("Health", *map(finding_html, find_health(report))),
                 f'<div id="two">{self._graph()}',
@@ -236,17 +218,11 @@ class _Document:
                 for name, around in self._blocks.items()
             },
             "around": {ids[n.id]: [ids[one] for one in n.inside] for n in nodes if n.inside},
-            "boxes": {},
             "names": {ids[name]: name for name in self._blocks}
             | {ids[n.id]: _called(n) for n in nodes if n.kind in ("module", "parameter")},
             "layers": {ids[n.id]: _layer(n) for n in nodes}
             | {ids[name]: name.partition(" #")[0] for name in self._blocks if "…" not in name},
             "failed": self.report.error.layer if self.failed and self.report.error else None,
-            "factored": "",
-            "left": "",
-            "places": {},
-            "notes": {},
-            "colours": {},
         }
 
     # -- tables and charts

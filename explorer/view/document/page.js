@@ -1,5 +1,5 @@
-// What the documents of a program and of a network share: their words, and a graph whose foldings
-// were laid out beforehand. `unpack` and `parsed` are the loader's.
+// What all documents share: their words, their charts, and a graph whose foldings were laid out
+// beforehand. `unpack` and `parsed` are the loader's.
 
 const part = (id) => document.getElementById(id)
 const data = JSON.parse(await unpack("data"))
@@ -30,12 +30,17 @@ document.addEventListener("click", (event) => {
   document.execCommand("copy") // a frame has no other clipboard
 })
 
+if (part("plots")) {
+  drawPlots({ data: { cells: data.plots, caption: "", chooses: false }, parentElement: part("plots"), setTriggerValue: () => {} })
+}
+
 const button = (text, title, press) => Object.assign(element("button", "", text), { type: "button", title, onclick: press })
 
 // A graph that opens and closes its blocks. `info` is what `_Pass.data` makes, `svg` the drawing as
 // it opens, `layouts` gives the others; `choose` is called with what is pressed, "" for nothing, and
 // `marks` says what is highlighted, by the ids of the pass.
 function foldingGraph({ key, info, svg, layouts, choose, marks, alt }) {
+  info = { boxes: {}, factored: "", left: "", places: {}, notes: {}, colours: {}, ...info }
   const foot = part("foot")
   const open = info.unfolded.map((blocks) => new Set(blocks))
   const svgs = [svg]

@@ -7,7 +7,8 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from explorer.view import graphviz
 from explorer.view.component import SHARED, SHARED_STYLE, Component, read_script
 from explorer.view.glossary import GLOSSARY
 from explorer.view.graph import GRAPH
+from explorer.view.plot import PLOTS
 from explorer.view.theme import theme_css
 
 _HERE = Path(__file__).parent
@@ -61,15 +63,15 @@ class Page:
     body: str
     data: Mapping[str, Any]
     later: Mapping[str, str]
-    components: Mapping[str, Component]
-    script: str
+    components: Mapping[str, Component] = field(default_factory=dict)
+    script: str = ""
 
     def html(self) -> str:
         """The whole file."""
         data = json.dumps({**self.data, "terms": self._terms()}, separators=(",", ":"))
-        components = {"drawGraph": GRAPH, **self.components}
+        components = {"drawGraph": GRAPH, "drawPlots": PLOTS, **self.components}
         code = [SHARED, *(_function(*item) for item in components.items())]
-        code += [read_script(_HERE / name) for name in ("page", self.script)]
+        code += [read_script(_HERE / name) for name in ("page", self.script) if name]
         styles = [theme_css(), SHARED_STYLE, _MARKUP]
         styles += [*(_scoped(*item) for item in components.items()), _STYLE]
         return (
@@ -115,9 +117,28 @@ def fitting(texts: Sequence[str], size: int) -> int:
     return len(texts)
 
 
-def fit(make: Callable[[int], str], budget: int) -> str | None:
-    """The document that `make` makes with layouts of so many characters, as many as fit; None if it
-    is too large without any."""
+def within(budget: int | None, make: Callable[..., str], parts: Sequence[str]) -> str:
+    """The document that `make` makes, which takes no more than so many bytes in a `frame`. It gets
+    what is left out: of the `parts` as many as have to be; and how many characters its layouts may
+    have, where those are left out that do not fit."""
+    whole = make(())
+    if budget is None or size_in_frame(whole) <= budget:
+        return whole
+    for count in range(1, len(parts) + 1):
+        if found := _fit(partial(make, parts[:count]), budget):
+            return found
+    return make(parts)
+
+
+def left_out(parts: Sequence[str]) -> str:
+    """A sentence about the parts that are left out of a document."""
+    if not parts:
+        return ""
+    return notes([f"Not in this cell: {', '.join(parts)}. save() writes a file with all of it."])
+
+
+def _fit(make: Callable[[int], str], budget: int) -> str | None:
+    """As many layouts as fit; None if it is too large without any."""
     html = make(0)
     room = budget - size_in_frame(html)
     if room < 0:
@@ -161,6 +182,11 @@ def _function(name: str, component: Component) -> str:
 def _scoped(name: str, component: Component) -> str:
     """Its style, for its element alone (https://www.w3.org/TR/css-nesting-1/)."""
     return f".{name} {{ {component.css.removeprefix(SHARED_STYLE)} }}\n"
+
+
+def charts() -> str:
+    """The place of the plots in the data."""
+    return mounted("drawPlots", PLOTS, "plots")
 
 
 def mounted(name: str, component: Component, id: str, inside: str = "") -> str:
@@ -217,6 +243,13 @@ def in_attribute(html: str) -> str:
 def size_in_frame(html: str) -> int:
     """Bytes of a document within its frame."""
     return len(in_attribute(html).encode(errors="replace"))
+
+
+def cell(make: Callable[[int], str], svg: str, alt: str) -> str:
+    """What a notebook shows: the document that `make` makes of so many bytes."""
+    svg = svg if len(svg) <= limits.CELL_PICTURE else ""
+    room = limits.CELL_BYTES - len(frame("", svg, alt=alt).encode(errors="replace"))
+    return frame(make(room), svg, alt=alt)
 
 
 def frame(html: str, svg: str, *, height: int = 640, alt: str = "Graph") -> str:

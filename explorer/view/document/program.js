@@ -216,7 +216,7 @@ hear({
 
 async function showPass(number) {
   const made = JSON.parse(await later(`pass-${number}`))
-  made.places = Object.fromEntries(Object.entries(made.nodes).map(([id, [tensor, line]]) => [id, [tensor, line]]))
+  made.places = { ...made.nodes }
   for (const [id, [, line]] of Object.entries(made.blocks)) made.places[id] = [null, line]
   pass = made
   if (made.legend) part("legend").innerHTML = made.legend
@@ -246,9 +246,5 @@ if (part("walk")) {
 }
 if (part("pass")) part("pass").onchange = () => showPass(Number(part("pass").value))
 if (part("filter")) part("filter").oninput = drawTable_
-if (part("plots")) {
-  const cells = data.plots
-  drawPlots({ data: { cells, caption: "", chooses: false }, parentElement: part("plots"), setTriggerValue: () => {} })
-}
 if (data.passes.length) await showPass(0)
 else show({})

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -26,7 +26,7 @@ from explorer.view.graph import legend_html
 from explorer.view.leaves import leaf_colours, node_colours
 from explorer.view.live_numbers import line_ends
 from explorer.view.mathml import math_html
-from explorer.view.plot import PLOTS, plots_data
+from explorer.view.plot import plots_data
 from explorer.view.rule_names import named_rule
 from explorer.view.step import left_out, progress, rule_html, step_html
 from explorer.view.table import TABLE, Row, table_data
@@ -46,26 +46,16 @@ _BLOCKS, _DETAILS, _FLOWS, _STEPS, _OTHERS = (
 def document(trace: Trace, *, title: str = "", budget: int | None = None) -> str:
     """The trace as one HTML file. With a `budget`, it takes no more than so many bytes in a
     `frame`: what does not fit is left to `save`."""
-    made = _Document(trace, title)
-    whole = made.html(())
-    if budget is None or page.size_in_frame(whole) <= budget:
-        return whole
-    orders = (_BLOCKS, _DETAILS, _FLOWS, _STEPS, _OTHERS)
-    for count in range(1, len(orders) + 1):
-        if found := page.fit(partial(made.html, orders[:count]), budget):
-            return found
-    return made.html(orders)
+    parts = (_BLOCKS, _DETAILS, _FLOWS, _STEPS, _OTHERS)
+    return page.within(budget, _Document(trace, title).html, parts)
 
 
 def cell(trace: Trace) -> str:
     """The trace as a notebook shows it."""
     last = trace.passes[0] if trace.passes else None
     svg = (graphviz.svg(PassGraph(trace, last).draw().dot) if last else None) or ""
-    svg = svg if len(svg) <= limits.CELL_PICTURE else ""
     ended = f" {trace.error.message}" if trace.error else ""
-    alt = f"{_title(trace)}.{ended}"
-    room = limits.CELL_BYTES - len(page.frame("", svg, alt=alt).encode(errors="replace"))
-    return page.frame(document(trace, budget=room), svg, alt=alt)
+    return page.cell(lambda room: document(trace, budget=room), svg, f"{_title(trace)}.{ended}")
 
 
 class _Document:
@@ -99,10 +89,8 @@ class _Document:
             "plots": self._plots,
             "source": self._lines,
         }
-        components = {"drawTable": TABLE, "drawPlots": PLOTS}
-        return page.Page(
-            self.title, self._body(left_out), data, later, components, "program"
-        ).html()
+        body = self._body(left_out)
+        return page.Page(self.title, body, data, later, {"drawTable": TABLE}, "program").html()
 
     # -- the page
 
@@ -111,7 +99,7 @@ class _Document:
         return "".join(
             (
                 f"<h1>{escape(self.title)}</h1>",
-                page.notes(self._left_out(left_out)),
+                page.left_out(left_out),
                 self._error(),
                 notices_html(trace) if trace.notices else "",
                 page.section("Answers", *self._answers(), id="answers"),
@@ -122,10 +110,6 @@ class _Document:
                 page.section("Events", self._events(), open=len(trace.events) <= _FEW_EVENTS),
             )
         )
-
-    def _left_out(self, left_out: Sequence[str]) -> Iterator[str]:
-        if left_out:
-            yield f"Not in this cell: {', '.join(left_out)}. save() writes a file with all of it."
 
     def _error(self) -> str:
         error = self.trace.error
@@ -219,7 +203,7 @@ class _Document:
         if not self._plots:
             return ""
         about = curves.describe_nonfinite(self.trace.curves)
-        return page.mounted("drawPlots", PLOTS, "plots") + page.notes([about] if about else [])
+        return page.charts() + page.notes([about] if about else [])
 
     def _events(self) -> str:
         return events.all_html(self.trace) if self.trace.events else ""
@@ -320,10 +304,7 @@ class _Pass:
         """What the graph's words mean, and what is not here."""
         hooked = {record.id for record in self.trace.tensors if record.grad_note}
         if any(node.tensor in hooked for node in self.shown.nodes):
-            yield (
-                "“(hook)” or “(read by a hook)”: the gradient is not in .grad; a hook read it as it "
-                "passed."
-            )
+            yield "“(hook)”, “(read by a hook)”: a gradient that is not in .grad, read as it passed."
         if self._left:
             yield f"{pluralize(self._left, 'block')} cannot be opened here."
         if left_out(self.shown):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 from explorer.view.document import page
-from explorer.view.plot import PLOTS, Blank, Plot, plots_data
+from explorer.view.plot import Blank, Plot, plots_data
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,7 @@ class Picture:
 
 def sheet(title: str, body: str, plots: Mapping[str, tuple[Plot | Blank, int]]) -> str:
     """An HTML file with this `body`, which is not escaped; its `charts` are of the `plots`."""
-    data = {"plots": plots_data(plots)}
-    return page.Page(title, body, data, {}, {"drawPlots": PLOTS}, "sheet").html()
-
-
-def charts() -> str:
-    """The place of the plots."""
-    return page.mounted("drawPlots", PLOTS, "plots")
+    return page.Page(title, body, {"plots": plots_data(plots)}, {}).html()
 
 
 def listing(text: str) -> str:

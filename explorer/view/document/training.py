@@ -60,7 +60,7 @@ def training_document(
             f"<h1>{escape(title)}</h1><p class='ax-note'>{escape(' · '.join(summary))}</p>",
             page.notes(filter(None, [note, track.trouble])),
             error_html(error) if error else "",
-            f'<div id="two">{page.section("Loss", sheet.charts())}',
+            f'<div id="two">{page.section("Loss", page.charts())}',
             page.section("Program", *source, id="source") + "</div>",
             page.section("Runs", _runs(runs)) if len(runs) > 1 else "",
             page.section("Numbers", _numbers(ours.view)),
