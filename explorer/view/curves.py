@@ -133,7 +133,7 @@ def to_plot(curve: Curve, count: int, shown: int | None) -> Plot:
     finite = [value for value in curve.values if math.isfinite(value)]
     ends = f", from {finite[0]:.4g} to {finite[-1]:.4g}" if finite else ""
     return Plot(
-        Axis("backward pass", 1 - 0.01 * count, count + 0.01 * count),
+        Axis("backward pass", 1 - 0.01 * count, count + 0.01 * count, whole=True),
         around(curve.values, _title(curve)),
         (Line(curve.at, curve.values, dots=len(curve.at) <= 40),),
         f"The {_title(curve)} at each backward pass{ends}",

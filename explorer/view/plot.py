@@ -24,8 +24,9 @@ _LARGEST = 1e300
 @dataclass(frozen=True)
 class Axis:
     """With `names`, an axis of the positions 0, 1, 2, … that have these names, which are told under
-    the pointer; if they are `named`, they also stand at the axis. With a `linear_width`, it is
-    linear up to about so far from 0 and logarithmic beyond, as the scale "asinh" of matplotlib.
+    the pointer; if they are `named`, they also stand at the axis. The ticks of a `whole` one are
+    integers. With a `linear_width`, it is linear up to about so far from 0 and logarithmic beyond,
+    as the scale "asinh" of matplotlib.
     """
 
     label: str
@@ -34,6 +35,7 @@ class Axis:
     log: bool = False
     names: tuple[str, ...] = ()
     named: bool = False
+    whole: bool = False
     linear_width: float = 0.0
 
     def shares(self, values: np.ndarray) -> np.ndarray:

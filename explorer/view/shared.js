@@ -101,7 +101,7 @@ function scale(axis, from, to) {
       ticks.push(...[-(10 ** e), 10 ** e].filter((tick) => tick >= axis.low && tick <= axis.high))
     ticks.sort((a, b) => a - b)
   } else {
-    const rough = (axis.high - axis.low || 1) / Math.max(3, Math.abs(to - from) / 60)
+    const rough = Math.max(axis.whole ? 1 : 0, (axis.high - axis.low || 1) / Math.max(3, Math.abs(to - from) / 60))
     const unit = 10 ** Math.floor(Math.log10(rough))
     step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
     for (let i = Math.ceil(axis.low / step); i * step <= axis.high + 1e-9 * (axis.high - axis.low); i++) ticks.push(i * step)

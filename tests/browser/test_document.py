@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ def test_a_program_is_walked_searched_and_unfolded(reader: Any, tmp_path: Path) 
     reader.keyboard.press("Enter")
     expect(reader.locator("#where")).to_have_text(f"2 of {count}")
     expect(reader.locator("#rule")).to_contain_text(f"Step 2 of {count}")
+    expect(reader.locator("#tensors")).to_contain_text(re.compile(r"It arrives at step \d"))
+    expect(reader.locator("#foot")).to_contain_text("“(hook)”")
     expect(reader.locator("#rule math").first).to_be_visible()
     expect(reader.locator("g.node.current")).to_have_count(1)
     expect(reader.locator(".line.selected")).to_have_attribute("data-line", "7")
@@ -100,3 +103,17 @@ def test_a_failed_run_opens_at_the_layer_that_failed(reader: Any, tmp_path: Path
     reader.goto((tmp_path / "net.html").as_uri())
     expect(reader.locator("g.node.failed")).to_be_in_viewport()
     expect(reader.locator("g.node.failed")).to_contain_text("the error is here")
+
+
+def test_names_stay_in_view_and_stand_at_the_chart(reader: Any, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    inspect(Blocks(), torch.ones(2, 3), seed=0).save(tmp_path / "net.html")
+    reader.goto((tmp_path / "net.html").as_uri())
+    table = reader.locator("#layers .frame")
+    table.scroll_into_view_if_needed()
+    assert table.evaluate("frame => (frame.scrollLeft = 9999) && frame.scrollLeft > 0")
+    expect(table.get_by_text("embed")).to_be_in_viewport(ratio=1)
+    name = reader.locator("#plots svg text", has_text="embed.weight")
+    expect(name).to_be_visible()
+    expect(reader.locator("#plots svg text title").first).to_have_text("embed.weight")

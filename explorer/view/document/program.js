@@ -58,12 +58,10 @@ function marks() {
   const none = { selected: node, current: null, active: [], moving: [], sums: [], hidden: () => false, arriving: () => false, walking }
   if (step === null) return none
   const now = pass.steps[step]
-  const move = ([edge, before, product, after, factor]) => ({ edge, before, product, after, factor })
-  const sum = ([at, before, parts, total, added]) => ({ node: at, before, parts, total, added })
-  const found = { ...none, current: now.node, active: now.to.map((to) => `${to}-${now.node}`), moving: now.moving.map(move) }
+  const found = { ...none, current: now.node, active: now.to.map((to) => `${to}-${now.node}`), moving: now.moving }
   if (!walking) return found
   const arrival = (id) => pass.arrival[id] ?? -1
-  return { ...found, sums: now.sums.map(sum), hidden: (id) => arrival(id) > step, arriving: (id) => arrival(id) === step }
+  return { ...found, sums: now.sums, hidden: (id) => arrival(id) > step, arriving: (id) => arrival(id) === step }
 }
 
 function drawWalk() {
@@ -116,9 +114,9 @@ function play() {
 
 // While a reader walks, the gradients that have not arrived are not told.
 function waiting(row) {
-  const [place] = [pass?.awaited[row.id] ?? -1]
+  const place = pass?.awaited[row.id] ?? -1
   if (!picked.walking || picked.step === null || place <= picked.step) return row
-  const note = `${row.note} It arrives at step ${pass.steps[place].number}.`.trim()
+  const note = `${row.note} It arrives at step ${place + 1}.`.trim()
   return { ...row, cells: [...row.cells.slice(0, gradient), "not yet"], note, term: "" }
 }
 

@@ -304,7 +304,7 @@ class _Pass:
         """What the graph's words mean, and what is not here."""
         hooked = {record.id for record in self.trace.tensors if record.grad_note}
         if any(node.tensor in hooked for node in self.shown.nodes):
-            yield "“(hook)”, “(read by a hook)”: a gradient that is not in .grad, read as it passed."
+            yield "“(hook)”, “(read by a hook)”: the gradient is not in .grad; a hook read it."
         if self._left:
             yield f"{pluralize(self._left, 'block')} cannot be opened here."
         if left_out(self.shown):
@@ -352,8 +352,8 @@ class _Pass:
             yield {
                 "node": step.node,
                 "to": [flow.to for flow in step.grads_out if flow.to is not None],
-                "moving": [list(vars(move).values()) for move in found.moving],
-                "sums": [list(vars(one).values()) for one in found.sums],
+                "moving": [vars(move) for move in found.moving],
+                "sums": [vars(one) for one in found.sums],
                 "rule": f'{words}<div class="rule">{formulas}</div>',
                 "flows": step_html(walk.Selection(step=i), shown) if flows else "",
                 "entries": self._entries.get(i, []) if flows else [],
