@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -56,7 +57,9 @@ def script(name: str, step: int) -> Callable[[Path], object]:
 def vision_transformer(path: Path) -> None:
     torch.manual_seed(0)
     model = torchvision.models.vit_b_16()
-    explorer.show(model, torch.randn(1, 3, 224, 224)).save(path)
+    torch.nn.init.trunc_normal_(model.heads.head.weight, std=0.02)  # at 0 it passes no gradient on
+    loss = partial(torch.nn.functional.cross_entropy, target=torch.tensor([3]))
+    explorer.show(model, torch.randn(1, 3, 224, 224), loss=loss).save(path)
 
 
 def failing(path: Path) -> None:

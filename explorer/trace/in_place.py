@@ -36,12 +36,12 @@ from explorer.program.process_state import printed_to
 from explorer.program.saved_hooks import saved_hook_patches
 from explorer.program.watched_calls import Patch, patched, watched_calls
 from explorer.trace.assemble import recorded, without_warnings
-from explorer.trace.own_code import untried, with_files
+from explorer.trace.own_code import answers_with_files, untried, with_files
 from explorer.trace.proof.changed_function import NotCopied, changed_code, on_copies, part_of
 from explorer.trace.proof.prove import prove
 from explorer.trace.recording.compiled import beside_compiled
 from explorer.trace.recording.frame_recorder import FrameRecorder
-from explorer.trace.recording.iteration_counter import IterationCounter
+from explorer.trace.recording.iteration_counter import IterationCounter, Tail
 from explorer.trace.recording.objects import named_parameters, quiet, variables_of
 from explorer.trace.recording.own_files import OwnFiles
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -69,7 +69,7 @@ class Recording:
         self._running: _Running | None = None
         self._counter: IterationCounter | None = None
         self._calls = 0
-        self._is_nested = False
+        self._is_nested = self._has_failed = False
         #: What other threads do is not recorded, nor counted.
         self._thread = get_ident()
         self._open = ExitStack()
@@ -96,6 +96,11 @@ class Recording:
         if self._is_nested:
             return "Nothing was recorded: another recording was running."
         counter = self._counter
+        if counter is not None and self._has_failed:
+            return (
+                f"Nothing was recorded: the code failed in iteration {counter.done + 1}, before "
+                f"number {self._step}. Ask for that one."
+            )
         if counter is not None and counter.passes and not counter.done:
             return (
                 "Nothing was recorded: no optimizer has stepped, backward passes: "
@@ -143,7 +148,8 @@ class Recording:
         before = again(function.__code__)
         if before.error is not None and trace.error is None:
             raise NotCopied(f"on copies it fails: {before.error.message}")
-        self._trace = replace(prove(before, rerun=rerun), files=trace.files)
+        proven = replace(prove(before, rerun=rerun), files=trace.files)
+        self._trace = answers_with_files(proven)
         return self._trace
 
     def save(self, path: str | Path) -> Path:
@@ -177,13 +183,14 @@ class Recording:
             self._stop(error or self.failed)
         finally:
             self._open.close()
-        self.failed = None  # its traceback holds all tensors
         if self._counter is not None and self._counter.done < (self._step or 1):
+            self._has_failed = isinstance(error or self.failed, Exception)
             trace = self._trace  # of what came after the last iteration
             self._trace = trace if trace is not None and (trace.pass_count or trace.error) else None
         if self._left is not None:
             self._left()
             self._left = None
+        self.failed = None  # its traceback holds all tensors
 
     def _listen(self) -> None:
         """Hear of the steps of all optimizers, also where a scheduler has wrapped `step`; until the
@@ -196,7 +203,7 @@ class Recording:
         self._thread = get_ident()
         if self._function is None and self._step is not None:
             self._counter = IterationCounter(
-                self._step, self._start_here, self._stop, self._discard
+                self._step, self._start_here, self._end_here, self._discard
             )
             self._open.enter_context(self._counter.counting())
 
@@ -212,15 +219,15 @@ class Recording:
         if self._counter is not None:
             self._counter.note(optimizer)
 
-    def _start_here(self, is_updated: bool) -> None:
-        """Start between two iterations: the parameters are updated, or that comes next."""
+    def _start_here(self) -> None:
+        """Start where an iteration has ended; record from where the next begins."""
         frame: FrameType | None = sys._getframe(1)
         files = OwnFiles()
         while frame is not None and not files.owns(frame.f_code):
             frame = frame.f_back
         self._start(frame or sys._getframe(1))
-        if self._running is not None and not is_updated:
-            self._running.expect_updates()
+        if self._running is not None:
+            self._running.expect_next(is_recorded=True)
 
     def _start(self, frame: FrameType, base: str | None = None, file: str = "") -> None:
         try:
@@ -237,6 +244,11 @@ class Recording:
                 what = "Call" if self._function is not None else "Iteration"
                 trace = replace(trace, notices=(f"{what} {self._step}.", *trace.notices))
             self._trace, self._running = trace, None
+
+    def _end_here(self) -> None:
+        """The iteration has ended; what comes after it in the loop is recorded, too."""
+        if self._running is not None:
+            self._running.expect_next(is_recorded=False)
 
     def _discard(self) -> None:
         """What was taken for an iteration is none."""
@@ -373,6 +385,8 @@ class _Running:
         recorder = self._recorder
         has_closure = len(args) > 1 or bool(kwargs.get("closure"))
         recorder.arrive(sys._getframe(1))
+        if recorder.is_waiting:
+            return
         with quiet():
             use = recorder.training.use_of(optimizer, recorder.line)
             recorder.meet_parameters(use.parameters())
@@ -394,16 +408,13 @@ class _Running:
             )
             self._stop_all()
 
-    def expect_updates(self) -> None:
-        """A backward pass has ended, and what updates the parameters follows, up to the next
-        iteration."""
-        self._recorder.arrive(sys._getframe(1))
-        self._recorder.expect_updates()
+    def expect_next(self, *, is_recorded: bool) -> None:
+        """An iteration has ended here: recording begins with the next one, or ends there."""
+        self._recorder.tail, self._recorder.is_waiting = Tail(sys._getframe(1)), is_recorded
 
     def _after_backward(self) -> None:
         if self._counter is not None and self._counter.note_backward(sys._getframe(1)):
-            self._recorder.is_due = True
-            self.expect_updates()
+            self.expect_next(is_recorded=False)
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -495,33 +506,29 @@ class _Recorder(FrameRecorder):
         self._ran, self._end_all = ran, end
         #: The bytes of large results, which live until the recording ends; and how many may.
         self._held, self._room, self._is_full = 0, _room(), False
-        #: The line of a backward pass, while it is not known where the next iteration begins; and
-        #: whether the recording ends there.
-        self.updates_after, self.is_due = 0, False
-        #: The number of the node that is made next.
-        self._next_node = 0
+        #: Where an iteration has ended, until the next one begins.
+        self.tail: Tail | None = None
 
-    def expect_updates(self) -> None:
-        self.updates_after, self._next_node = self.line, torch._C._autograd._get_sequence_nr()
-
-    def _next_iteration(self) -> None:
-        self.updates_after = 0
-        if self.is_due:
-            self.is_due = False
-            self._end_all()
-        else:
-            self.events.begin()
+    def arrive(self, frame: FrameType | None) -> None:
+        """Also begin or end here, if the next iteration begins."""
+        if self.tail is not None and self.tail.is_over(frame, unless_forward=self.is_waiting):
+            self.tail = None
+            if not self.is_waiting:
+                super().arrive(frame)
+                self.interrupt()
+                self._end_all()
+            self.is_waiting = False
+        if not (self.is_waiting or self.has_ended):
+            super().arrive(frame)
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
         self.operations.start()  # after a step that has failed
+        self.arrive(sys._getframe(1))
+        if self.is_waiting or self.has_ended:
+            return function(*args, **kwargs)
         if what.endswith(".zero_grad"):
-            self.arrive(sys._getframe(1))
-            if self.line < self.updates_after:
-                self._next_iteration()
-            if self.has_ended:
-                return function(*args, **kwargs)
             if isinstance(receiver, nn.Module):
                 self.meet_parameters([p for _, p in named_parameters(receiver)])
             else:
@@ -531,15 +538,15 @@ class _Recorder(FrameRecorder):
         return super().call(what, receiver, function, *args, **kwargs)
 
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
+        self.arrive(sys._getframe(1))
+        if self.is_waiting or self.has_ended:
+            return engine()
         result = super().run_backward(call, engine)
         self._ran()
         return result
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
-        """After a backward pass without an optimizer, the next forward is another iteration."""
-        node = tensor.grad_fn
-        if self.updates_after and node is not None and node._sequence_nr() >= self._next_node:
-            self._next_iteration()
+        """Also end here, if there is too much."""
         live = super().add(position, line, name, tensor)
         if live.grad_fn is not None and tensor.numel() > limits.WHOLE and not tensor._is_view():
             self._held += tensor.numel() * tensor.element_size()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from explorer.trace.explain.order import can_be_tried
 from explorer.trace.records import Answer, Trace
 
-_LINES = re.compile(r"\blines? \d+(?:(?:, | and | to )\d+)*")
+_LINES = re.compile(r"\b[Ll]ines? \d+(?:(?:, | and | to )\d+)*")
 
 
 def untried(answers: tuple[Answer, ...]) -> Iterator[Answer]:
@@ -24,17 +25,10 @@ def with_files(trace: Trace) -> Trace:
     """The same with the files of all lines that sentences name."""
     if len(trace.files) < 2:
         return trace
-
-    def place(text: str) -> str:
-        return _LINES.sub(lambda found: _in_files(found[0], trace), text)
-
+    place = partial(_placed, trace)
     error = trace.error
     return replace(
-        trace,
-        answers=tuple(
-            replace(a, title=place(a.title), text=place(a.text), cure=place(a.cure))
-            for a in trace.answers
-        ),
+        answers_with_files(trace),
         tensors=tuple(
             replace(r, why_none=replace(r.why_none, text=place(r.why_none.text)))
             if r.why_none is not None
@@ -50,9 +44,27 @@ def with_files(trace: Trace) -> Trace:
     )
 
 
+def answers_with_files(trace: Trace) -> Trace:
+    """The same with the files of all lines that answers name."""
+    if len(trace.files) < 2:
+        return trace
+    place = partial(_placed, trace)
+    return replace(
+        trace,
+        answers=tuple(
+            replace(a, title=place(a.title), text=place(a.text), cure=place(a.cure))
+            for a in trace.answers
+        ),
+    )
+
+
+def _placed(trace: Trace, text: str) -> str:
+    return _LINES.sub(lambda found: _in_files(found[0], trace), text)
+
+
 def _in_files(words: str, trace: Trace) -> str:
     """ "line 412" as the reader finds it."""
     numbers = [int(number) for number in re.findall(r"\d+", words)]
     if len(numbers) == 1:
-        return trace.place(numbers[0])
+        return words[0] + trace.place(numbers[0])[1:]
     return re.sub(r"\d+", lambda n: trace.place(int(n[0])).removeprefix("line "), words)

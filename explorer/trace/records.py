@@ -412,10 +412,15 @@ class Trace:
     def place(self, line: int) -> str:
         """Where a line of `source` is, for the reader: "line 12", or "line 12 of model.py" if it is
         not in the first file."""
-        for file in self.files[1:]:
-            if file.first <= line < file.first + file.length:
-                return f"line {line - file.first + 1} of {file.name}"
-        return f"line {line}"
+        file = self.file_of(line)
+        if file is None or file is self.files[0]:
+            return f"line {line}"
+        return f"line {line - file.first + 1} of {file.name}"
+
+    def file_of(self, line: int) -> SourceFile | None:
+        """The file that a line of `source` is in; None of a program, which has none."""
+        found = (f for f in self.files if f.first <= line < f.first + f.length)
+        return next(found, None)
 
     def __repr__(self) -> str:
         """One line: the arrays of a program would fill many screens."""

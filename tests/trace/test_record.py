@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import importlib
 import sys
@@ -24,6 +25,7 @@ from explorer.program.notices import running
 from explorer.trace import Trace
 from explorer.trace.in_place import NothingRecorded
 from explorer.trace.proof.changed_function import NotCopied
+from explorer.view.document import document
 from tests.trace.recorded.network import Trainer
 
 HERE = Path(__file__)
@@ -244,6 +246,22 @@ def test_without_an_optimizer_an_iteration_ends_with_the_update():
     assert float(trace.variables["w"].value) == pytest.approx(values[3])
 
 
+def test_lines_of_another_file_are_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "distance.py").write_text(
+        "import torch\n\n\ndef distance(a, b):\n    return torch.sqrt(((a - b) ** 2).sum(-1))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    distance = importlib.import_module("distance").distance
+    layer, x = nn.Linear(2, 2), torch.ones(3, 2)
+    with explorer.record() as rec:
+        distance(layer(x), layer(x)).mean().backward()
+    (answer,) = rec.trace.answers
+    assert "Line 5 of distance.py computes" in answer.text
+    page = document(rec.trace)
+    assert "<p>distance.py</p>" in page
+    assert "<ins><i>5</i>" in page
+
+
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("clears", ["first", "last"])
 def test_without_an_optimizer_an_iteration_has_its_own_events(clears: str, step: int):
@@ -266,6 +284,49 @@ def test_without_an_optimizer_an_iteration_has_its_own_events(clears: str, step:
     assert [event.number for event in rec.trace.events] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_an_iteration_has_what_comes_after_the_step_in_the_loop(step: int):
+    """The schedule, and a teacher's mean; what is validated between two epochs is in none."""
+    student = TwoLayers()
+    teacher = copy.deepcopy(student).requires_grad_(False)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    x = torch.ones(3, 4)
+    with explorer.record(step=step) as rec:
+        for _ in range(3):
+            for _ in range(1):
+                loss = (student(x) - teacher(x)).square().mean()
+                loss.backward()
+                optimizer.step()
+                scheduler.step()
+                with torch.no_grad():
+                    for mean, new in zip(teacher.parameters(), student.parameters(), strict=True):
+                        mean.mul_(0.9).add_(new, alpha=0.1)
+                optimizer.zero_grad()
+            with torch.no_grad():
+                validated = student(x + 1)
+        assert validated.shape == (3, 2)
+    trace = rec.trace
+    assert [event.kind for event in trace.events] == ["backward", "step", "zero_grad"]
+    assert not trace.answers
+    assert not named(trace, "validated")
+    assert not any(r.line == line_with("validated = student") for r in trace.tensors)
+
+
+def test_where_no_step_ends_an_iteration_of_two_optimizers_the_next_is_recorded():
+    """The second never steps: that is seen when the first steps again."""
+    layer, other = nn.Linear(2, 1), nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    idle = torch.optim.SGD(other.parameters(), lr=0.1)
+    with explorer.record(step=2) as rec:
+        for _ in range(5):
+            optimizer.zero_grad()
+            layer(torch.ones(3, 2)).mean().backward()
+            optimizer.step()
+    assert idle.param_groups
+    assert [event.kind for event in rec.trace.events] == ["zero_grad", "backward", "step"]
+
+
 def test_a_step_that_is_missing_is_said():
     layer = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
@@ -274,6 +335,16 @@ def test_a_step_that_is_missing_is_said():
             optimizer.zero_grad()
             layer(torch.ones(3, 2)).mean().backward()
     with pytest.raises(NothingRecorded, match=r"backward passes: 3. Is optimizer.step\(\) missing"):
+        _ = rec.trace
+
+
+def test_code_that_fails_before_the_iteration_asks_for_another():
+    w = torch.tensor(1.0, requires_grad=True)
+    rec = explorer.record(step=9)
+    with contextlib.suppress(RuntimeError), rec:
+        for i in range(4):
+            (w * torch.ones(i + 1)).backward()  # of two elements in the second
+    with pytest.raises(NothingRecorded, match="failed in iteration 2, before number 9"):
         _ = rec.trace
 
 
@@ -516,6 +587,7 @@ def _train_step(x: torch.Tensor, y: torch.Tensor) -> None:
     scores = _model(x)
     probabilities = torch.softmax(scores, 1)
     loss = nn.functional.cross_entropy(probabilities, y)
+    _model.zero_grad()
     loss.backward()
     print("trained")
 
@@ -558,6 +630,24 @@ _fit = Trainer.fit
 @explorer.record
 def _with_another_file(trainer: Trainer) -> None:
     _fit(trainer, 1)
+
+
+def test_gradients_from_before_are_copied_too():
+    layer = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+
+    @explorer.record(step=2)
+    def train_step():
+        layer(torch.ones(3, 2)).square().mean().backward()
+        optimizer.step()
+
+    train_step()
+    train_step()
+    (answer,) = train_step.trace.answers
+    assert answer.key == "accumulation.before"
+    grads = [p.grad.clone() for p in layer.parameters()]
+    assert [a.key for a in train_step.prove().answers] == ["accumulation.before"]
+    assert all(map(torch.equal, grads, (p.grad for p in layer.parameters())))
 
 
 def test_what_is_not_copied_is_not_run():

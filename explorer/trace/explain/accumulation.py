@@ -48,8 +48,8 @@ def _used_again(reuses: list[Reuse], analysis: RunAnalysis) -> Answer:
     name = analysis.name_of(first.leaf)
     use = _holder(first.leaf, analysis)
     addition = next((a for a in analysis.recorder.accumulations if a.leaf is first.leaf), None)
-    others = [r.leaf for r in reuses if use is None or _holder(r.leaf, analysis) is use]
-    clears = _clear(use, others, analysis)
+    same = [r.leaf for r in reuses if use is None or _holder(r.leaf, analysis) is use]
+    clears, others = _clear(use, same, analysis), _more(names, name)
     draft = analysis.draft()
     statement = draft.statement(first.filled)
     if statement is not None and clears:
@@ -59,7 +59,7 @@ def _used_again(reuses: list[Reuse], analysis: RunAnalysis) -> Answer:
         Answer(
             key="accumulation.added",
             title=f"Why is {name}.grad different from the gradient of this backward pass?",
-            text=f"The update on line {first.updated} used {name}.grad{_more(names)}, and nothing "
+            text=f"The update on line {first.updated} used {name}.grad{others}, and nothing "
             f"cleared it. Line {first.added} then adds the new gradient to the old one"
             f"{_sum(addition)}, and line {first.again} uses the sum.",
             cure=f"{'Call' if call.endswith(')') else 'Set'} {call} before the backward on line "
@@ -114,12 +114,13 @@ def _from_before(analysis: RunAnalysis) -> list[Accumulation]:
 def _added_to_earlier(additions: list[Accumulation], analysis: RunAnalysis) -> Answer:
     first = next((a for a in additions if isinstance(a.old, CapturedValues)), additions[0])
     names, name = _names([a.leaf for a in additions], analysis), analysis.name_of(first.leaf)
+    others = _more(names, name)
     clears = _clear(_holder(first.leaf, analysis), [a.leaf for a in additions], analysis)
     call = f"call {clears[0]}" if clears and clears[0].endswith(")") else "clear it"
     return Answer(
         key="accumulation.before",
         title=f"Why is {name}.grad different from the gradient of this backward pass?",
-        text=f"{name}.grad{_more(names)} already held a gradient when recording began, and nothing "
+        text=f"{name}.grad{others} already held a gradient when recording began, and nothing "
         f"cleared it. The backward on line {first.line} adds the new gradient to it{_sum(first)}.",
         cure=f"If the gradients of several batches are not meant to add up, {call} before the "
         f"backward on line {first.line}.",
@@ -147,6 +148,7 @@ def _added(analysis: RunAnalysis) -> Iterator[Answer]:
     first = next((a for a in additions if isinstance(a.old, CapturedValues)), additions[0])
     leaves = list({id(a.leaf): a.leaf for a in additions}.values())
     names, name = _names(leaves, analysis), analysis.name_of(first.leaf)
+    others = _more(names, name)
     draft = analysis.draft()
     statement = draft.statement(first.line)
     clears = _clear(None, leaves, analysis)
@@ -157,7 +159,7 @@ def _added(analysis: RunAnalysis) -> Iterator[Answer]:
         Answer(
             key="accumulation.added",
             title=f"Why is {name}.grad different from the gradient of this backward pass?",
-            text=f"{name}.grad{_more(names)} already held a gradient when {line} ran backward, and "
+            text=f"{name}.grad{others} already held a gradient when {line} ran backward, and "
             f"backward adds the new gradient to it{_sum(first)}.",
             cure=f"If you do not want the sum, clear it before each backward: {name}.grad = None.",
             line=first.line,
@@ -238,5 +240,6 @@ def _names(leaves: list[torch.Tensor], analysis: RunAnalysis) -> tuple[str, ...]
     return tuple(dict.fromkeys(analysis.name_of(leaf) for leaf in leaves))
 
 
-def _more(names: tuple[str, ...]) -> str:
-    return f" (and that of {join_names(names[1:], 2)})" if len(names) > 1 else ""
+def _more(names: tuple[str, ...], first: str) -> str:
+    others = [name for name in names if name != first]
+    return f" (and that of {join_names(others, 2)})" if others else ""

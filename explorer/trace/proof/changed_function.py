@@ -9,6 +9,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from torch import nn
+
 from explorer.program.parsing import compiled, tree_of
 from explorer.trace.recording.own_files import is_own_file
 from explorer.trace.records import Trace
@@ -96,6 +98,7 @@ def on_copies(
             names[name] = _copied(names[name], function.__globals__, names, memo)
         cells = _cells(function, names, memo)
         given, named = copy.deepcopy((args, dict(kwargs)), memo)
+        _copy_gradients(memo)
     except NotCopied:
         raise
     except Exception as error:  # of any class of the reader's
@@ -105,6 +108,15 @@ def on_copies(
     )
     changed.__kwdefaults__ = function.__kwdefaults__
     return lambda: changed(*given, **named)
+
+
+def _copy_gradients(memo: dict[int, Any]) -> None:
+    """Give the copies of parameters what stands in `.grad`: deepcopy leaves it out."""
+    for original in memo.get(id(memo), ()):  # deepcopy keeps what it has copied alive there
+        if isinstance(original, nn.Parameter) and original.grad is not None:
+            made = memo[id(original)]
+            if made.grad is None:
+                made.grad = original.grad.clone()
 
 
 def _names_used(function: Any) -> list[str]:

@@ -161,7 +161,7 @@ class Bindings:
 
     def path_of(self, value: Any) -> str:
         """The first name of an object, one outside of functions if it has any; the name of its
-        class, if it has none."""
+        class, if it has none, or `self` for what holds it."""
         return self._path_of(value, ())
 
     def _path(self, binding: Binding, inside: tuple[int, ...]) -> str:
@@ -173,5 +173,5 @@ class Bindings:
         inside = (*inside, id(value))
         names = [b for b in self._by_object.get(id(value), ()) if id(b.owner) not in inside]
         if not names or len(inside) > limits.MAX_NAME_DEPTH:
-            return type(value).__name__
+            return "self" if len(inside) > 1 else type(value).__name__
         return self._path(min(names, key=lambda b: bool(b.scope)), inside)

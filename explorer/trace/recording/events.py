@@ -250,13 +250,6 @@ class EventLog:
             known = self._serials[id(thing)] = weakref.ref(thing), self._seen
         return known[1]
 
-    def begin(self) -> None:
-        """What was logged so far was before what is asked for: it is not shown."""
-        self.first.clear()
-        self.last.clear()
-        self._merged.clear()
-        self.count = 0
-
     def add(
         self,
         kind: str,

@@ -207,6 +207,10 @@ class FrameRecorder(ProgramRecorder):
         if location.text:
             live.name, live.line = location.text, location.line
 
+    def interrupt(self) -> None:
+        """Recording ends in the middle of the running statements: they have bound nothing yet."""
+        self._places.clear()
+
     def finish(self) -> None:
         with quiet():
             for place in reversed(self._places):

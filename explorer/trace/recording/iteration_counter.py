@@ -18,6 +18,7 @@ from explorer import limits
 from explorer.program.notices import running
 from explorer.program.watched_calls import Patch, patched
 from explorer.trace.recording.objects import fields_of, variables_of
+from explorer.trace.recording.operations import MODULE_CALL
 
 
 class IterationCounter:
@@ -27,7 +28,7 @@ class IterationCounter:
     def __init__(
         self,
         step: int,
-        start: Callable[[bool], None],
+        start: Callable[[], None],
         stop: Callable[[], None],
         discard: Callable[[], None],
     ) -> None:
@@ -62,7 +63,7 @@ class IterationCounter:
             return False
         self.done += 1
         if self.done == self._step - 1:
-            self._start(False)
+            self._start()
         return self.done == self._step
 
     def note(self, optimizer: Optimizer) -> None:
@@ -77,6 +78,8 @@ class IterationCounter:
         if id(optimizer) in self._stepped:  # another of those expected does not step in this loop
             self._expected, self._stepped = self._stepped, set()
             self._finish()
+            if self.done == self._step - 1:  # this one has ended, too: the next is taken for it
+                return
         self._stepped.add(id(optimizer))
         if self._stepped >= self._expected:
             self._stepped = set()
@@ -86,9 +89,44 @@ class IterationCounter:
         """An iteration has ended with a step."""
         self.done += 1
         if self.done == self._step - 1:
-            self._start(True)
+            self._start()
         elif self.done == self._step:
             self._stop()
+
+
+class Tail:
+    """What comes after the end of an iteration, in the same round of the loop: where the learning
+    rate is scheduled and the loss is printed."""
+
+    def __init__(self, frame: FrameType | None) -> None:
+        """`frame` is that in which the iteration has ended."""
+        self._end = [(one, one.f_lasti) for one in _frames(frame)]
+
+    def is_over(self, frame: FrameType | None, *, unless_forward: bool) -> bool:
+        """Whether the loop has gone on, where this frame runs: one that ran at the end has come
+        back, or has called anew what ended the iteration. Also where a module runs,
+        `unless_forward` is still waited for."""
+        now = _frames(frame)
+        common = 0
+        for (old, _), new in zip(self._end, now, strict=False):
+            if old is not new:
+                break
+            common += 1
+        if not common:
+            return True
+        at, instruction = self._end[common - 1]
+        is_again = at.f_lasti == instruction and common < len(self._end)
+        runs = not unless_forward and any(one.f_code is MODULE_CALL for one in now[common:])
+        return at.f_lasti < instruction or is_again or runs
+
+
+def _frames(frame: FrameType | None) -> list[FrameType]:
+    """This frame and those around it, the outermost first."""
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames[::-1]
 
 
 def _optimizers_around(frame: FrameType | None) -> Iterator[Optimizer]:

@@ -101,7 +101,7 @@ class Operations(TorchFunctionMode):
         if not self._has_ended:
             log = self.log
             log.line = log.running_line()
-        if self._has_ended:  # inside an operation, perhaps this one
+        if self._has_ended or log.is_waiting:  # it may have ended inside an operation, this one
             return func(*args, **kwargs)
         self._calls += 1
         cut = self.cut_in_place(args[0]) if func is torch.Tensor.detach_ else None

@@ -48,6 +48,8 @@ class RunLog(TensorRegistry):
         self.gradients = GradientUse()
         #: Whether this is a part of a run: nobody saw what came before, nor what follows.
         self.is_part = False
+        #: Whether what is to be recorded has not begun yet.
+        self.is_waiting = False
         #: Whether what happens now is recorded; see `IterationRecorder`.
         self.recording = True
         #: How many results of operations the running statement has recorded.

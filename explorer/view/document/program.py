@@ -132,7 +132,12 @@ class _Document:
         for i, answer in enumerate(shown):
             yield answer_html(answer, self._change(answer.fix), open=not i)
         if own and any(can_be_tried(a) and not a.tried for a in shown):
-            yield page.notes(["None of the changes was tried: your code is not run a second time."])
+            yield page.notes(
+                [
+                    "None of the changes was tried: your code is not run a second time. "
+                    "Of a function with @explorer.record, prove(…) tries them on copies."
+                ]
+            )
         if waiting:
             count, what = pluralize(len(waiting), "answer"), "them" if waiting[1:] else "it"
             yield page.notes([f"{count} not tried yet: explorer.prove(trace) tries {what}."])
@@ -141,7 +146,12 @@ class _Document:
         if fix is None:
             return ""
         lines = changed_lines(self.trace.source, fix)
-        return f'<div class="ax-fix">{diff_html(lines)}</div>'
+        file = self.trace.file_of(lines[0].number) if lines else None
+        name = ""
+        if file is not None:  # all changes are in one file
+            lines = tuple(replace(line, number=line.number - file.first + 1) for line in lines)
+            name = f"<p>{escape(file.name)}</p>" if file is not self.trace.files[0] else ""
+        return f'<div class="ax-fix">{name}{diff_html(lines)}</div>'
 
     def _graph(self) -> str:
         if not self.passes:
