@@ -10,7 +10,7 @@ from itertools import chain, count
 
 import numpy as np
 
-from explorer.trace import BackwardPass, BackwardStep, Flow
+from explorer.trace import BackwardPass, BackwardStep, Flow, Node
 from explorer.trace.rules.rule import ALIASES, Part, Values
 from explorer.trace.rules.statement import Names, literal, state, stored
 from explorer.trace.rules.statement import letters as letters_of
@@ -45,7 +45,7 @@ def named_rule(step: BackwardStep, shown: BackwardPass) -> Rule:
     if not step.formula:
         return Rule("", "")
     program = program_names(shown)
-    taken = {node.label for node in shown.nodes}
+    taken = _labels(shown)
     letters_left = chain(_FREE, (f"u_{n}" for n in count(1)))
     free = (letter for letter in letters_left if letter not in taken)
     root, meant = _root(shown, program, next(free) if "L" in taken else "L")
@@ -140,9 +140,19 @@ def _sent(shown: BackwardPass) -> Counter[tuple[str | None, int]]:
     return Counter((flow.to, flow.slot) for step in shown.steps for flow in step.grads_out)
 
 
+@kept_with_pass
+def _labels(shown: BackwardPass) -> set[str]:
+    return {node.label for node in shown.nodes}
+
+
+@kept_with_pass
+def _outputs(shown: BackwardPass) -> list[Node]:
+    return [node for node in shown.nodes if node.kind == "output"]
+
+
 def _root(shown: BackwardPass, program: ProgramNames, letter: str) -> tuple[str, str]:
     """What the gradients are derivatives of, in LaTeX; and a sentence if that has no name."""
-    outputs = [node for node in shown.nodes if node.kind == "output"]
+    outputs = _outputs(shown)
     name = program.name(outputs[0]) if len(outputs) == 1 else ""
     first = shown.steps[0].grads_in[0] if shown.steps and shown.steps[0].grads_in else None
     starts_at_one = isinstance(first, np.ndarray) and first.size == 1 and np.all(first == 1)

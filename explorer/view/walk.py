@@ -238,9 +238,9 @@ def _sums(
     """What stands at the nodes that have received a gradient and have not run before this step."""
     kinds = program_names(shown).nodes
     found = []
-    for one in _waiting(shown):
+    for one in _waiting(shown).get(now, []):
         place = where.get(one.name, one.name)
-        if one.since <= now <= one.until and (one.name in drawn or _is(kinds.get(place), "leaf")):
+        if one.name in drawn or _is(kinds.get(place), "leaf"):
             found.append(one.sum_at(place, now))
     if _is(kinds.get(shown.steps[now].node), "accumulate"):
         found += _accumulated(shown.steps[now], shown)
@@ -251,14 +251,16 @@ def _is(node: Node | None, kind: str) -> bool:
     return node is not None and node.kind == kind
 
 
+def _step(part: tuple[int, Array]) -> int:
+    return part[0]
+
+
 @dataclass(frozen=True)
 class _Waiting:
-    """A node at which gradients stand from the step `since` to `until`: by its inputs, what is sent
-    there, each with its step; and the `totals` that it takes in."""
+    """A node at which gradients stand for some steps: by its inputs, what is sent there, each with
+    its step; and the `totals` that it takes in."""
 
     name: str
-    since: int
-    until: int
     slots: Mapping[int, Sequence[tuple[int, Array]]]
     totals: Sequence[Array | None]
     #: The sums, by where they stand and how much of each input has arrived.
@@ -266,18 +268,22 @@ class _Waiting:
 
     def sum_at(self, place: str, now: int) -> Sum:
         """What stands at the node at this step."""
-        steps = [[i for i, _ in parts] for parts in self.slots.values()]
-        key = place, *((bisect_left(of, now), bisect_right(of, now)) for of in steps)
+        parts = [
+            (bisect_left(of, now, key=_step), bisect_right(of, now, key=_step))
+            for of in self.slots.values()
+        ]
+        key = place, *parts
         if key not in self.known:
             self.known[key] = _sum(place, now, self.slots, self.totals)
         return self.known[key]
 
 
 @kept_with_pass
-def _waiting(shown: BackwardPass) -> list[_Waiting]:
+def _waiting(shown: BackwardPass) -> dict[int, list[_Waiting]]:
+    """By the place of each step, the nodes at which gradients stand then."""
     places = {step.node: i for i, step in enumerate(shown.steps)}
     nodes = program_names(shown).nodes
-    found = []
+    found: dict[int, list[_Waiting]] = defaultdict(list)
     for name, sent in _sent(shown).items():
         known = {slot: [(i, g) for i, g in parts if g is not None] for slot, parts in sent.items()}
         slots = {slot: parts for slot, parts in known.items() if parts}
@@ -287,7 +293,9 @@ def _waiting(shown: BackwardPass) -> list[_Waiting]:
         place = places.get(name)
         until = len(shown.steps) if place is None else place - _is(nodes.get(name), "accumulate")
         totals = () if place is None else shown.steps[place].grads_in
-        found.append(_Waiting(name, since, until, slots, totals))
+        waiting = _Waiting(name, slots, totals)
+        for now in range(since, until + 1):
+            found[now].append(waiting)
     return found
 
 
