@@ -17,7 +17,7 @@ import numpy as np
 
 from explorer import limits
 from explorer.trace import BackwardPass, BackwardStep
-from explorer.trace.rules.factors import factors, jacobian_row
+from explorer.trace.rules.factors import factors, jacobian_rows
 from explorer.trace.rules.rule import NotStated
 from explorer.trace.text import number
 from explorer.view.edge_factors import program_names
@@ -59,21 +59,33 @@ def matrix_inputs(step: BackwardStep, shown: BackwardPass) -> list[MatrixInput]:
     return found
 
 
-def entry_html(step: BackwardStep, chosen: MatrixInput, index: tuple[int, ...]) -> str:
-    """The sum that gives one entry: a term for each element of the result that it counts for."""
+def entries_html(
+    step: BackwardStep, chosen: MatrixInput, indices: Sequence[tuple[int, ...]]
+) -> list[str]:
+    """The sums that give these entries. Empty where the rule is not known."""
     grad, given = step.grads_in[0], step.grads_out[chosen.slot].grad
     assert isinstance(grad, np.ndarray)
     assert isinstance(given, np.ndarray)
     try:
         arguments = step.name, step.grads_in, step.grads_out, step.saved
-        row = jacobian_row(*arguments, chosen.slot, index)
+        rows = jacobian_rows(*arguments, chosen.slot, indices)
     except NotStated:
-        return ""
+        return [""] * len(indices)
+    return [
+        _entry(chosen, index, row, grad, float(given[index]))
+        for index, row in zip(indices, rows, strict=True)
+    ]
+
+
+def _entry(
+    chosen: MatrixInput, index: tuple[int, ...], row: np.ndarray, grad: np.ndarray, passed: float
+) -> str:
+    """The sum that gives one entry: a term for each element of the result that it counts for."""
     places = [place for place in np.ndindex(*row.shape) if row[place] != 0]
     terms = [f"{_signed(float(row[place]))} · {_signed(float(grad[place]))}" for place in places]
     where = f"{chosen.name}[{', '.join(map(str, index))}]" if index else chosen.name
     left = len(row.flat) - len(places)
-    total, passed = float((row * grad).sum()), float(given[index])
+    total = float((row * grad).sum())
     hooked = (
         ""
         if np.isclose(total, passed, 1e-3, 1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.view.entry import entry_html, matrix_inputs
+from explorer.view.entry import entries_html, matrix_inputs
 
 pytestmark = pytest.mark.fast
 
@@ -32,8 +32,8 @@ def test_the_terms_of_every_entry_add_up(key: str) -> None:
     for step in shown.steps:
         for one in matrix_inputs(step, shown):
             grad = step.grads_out[one.slot].grad
-            for index in one.entries:
-                text = unescape(re.sub(r"<[^>]*>", " ", entry_html(step, one, index)))
+            for index, html in zip(one.entries, entries_html(step, one, one.entries), strict=True):
+                text = unescape(re.sub(r"<[^>]*>", " ", html))
                 sum_text, total = re.findall(r"there\.(.*) = (\S+)", text)[0]
                 sum_text = sum_text.rpartition("is 0.")[2]
                 assert float(total) == pytest.approx(float(grad[index]), rel=1e-3)

@@ -2,7 +2,7 @@ r"""The factor on an edge: what a gradient is multiplied by where it passes to o
 
 Every rule is linear in the gradient G that arrives: the factor is what the rule gives for G = 1.
 An operation that works element by element has a number for each element; of any other the factor is
-a matrix, the transposed Jacobian, of which `jacobian_row` works out one row.
+a matrix, the transposed Jacobian, of which `jacobian_rows` works out rows.
 https://en.wikipedia.org/wiki/Chain_rule, https://pytorch.org/docs/stable/notes/autograd.html
 """
 
@@ -92,26 +92,28 @@ def without_gradient(template: str) -> str:
     return {"<G>": "", "-<G>": "-1"}.get(left, left.replace("<G>", "1"))
 
 
-def jacobian_row(
+def jacobian_rows(
     name: str,
     grads_in: Sequence[Array | None],
     flows: Sequence[Flow],
     saved: Mapping[str, Array | Plain],
     slot: int,
-    index: tuple[int, ...],
+    indices: Sequence[tuple[int, ...]],
 ) -> np.ndarray:
-    """How much each element of the result counts for one element of the input `slot`.
+    """How much each element of the result counts for these elements of the input `slot`.
 
-    In the result's shape; multiplied with G and added up it is the gradient of that element.
+    A row of the result's shape for each; multiplied with G and added up it is the gradient of that
+    element.
     Raises NotStated where the rule is not known, or a value too large to be kept.
     """
     grad = grads_in[0]
     if not isinstance(grad, np.ndarray):
         raise NotStated("no gradient, or one too large to be kept")
-    row = np.zeros(grad.shape)
+    rows = np.zeros((len(indices), *grad.shape))
     for place in np.ndindex(*grad.shape):
         unit = np.zeros(grad.shape)
         unit[place] = 1
         gradient = compute(name, [unit, *[None] * (len(grads_in) - 1)], flows, saved)[slot]
-        row[place] = 0.0 if gradient is None else gradient[index]
-    return row
+        if gradient is not None:
+            rows[:, *place] = [gradient[index] for index in indices]
+    return rows

@@ -25,7 +25,7 @@ from explorer.ui.widgets.lesson_strip import see
 from explorer.ui.widgets.mounts import mount_plots, mount_table
 from explorer.ui.widgets.query_params import accept_renamed
 from explorer.view import checks, curves, events, tensors
-from explorer.view.entry import entry_html, matrix_inputs
+from explorer.view.entry import entries_html, matrix_inputs
 from explorer.view.leaves import leaf_colours
 from explorer.view.live_numbers import Numbers, line_ends, page_numbers
 from explorer.view.step import step_html
@@ -77,7 +77,8 @@ def _draw_entry(step: BackwardStep, backward: BackwardPass) -> None:
         width=260,
     )
     if chosen is not None:
-        st.html(entry_html(step, *chosen))
+        one, index = chosen
+        st.html(*entries_html(step, one, [index]))
 
 
 def _draw_tensor(shown: Shown) -> None:

@@ -20,7 +20,7 @@ from explorer.view import curves, events, graphviz, tensors, walk
 from explorer.view.answers import answer_html, error_html, notices_html
 from explorer.view.document import page
 from explorer.view.drawn_pass import DrawnPass, PassGraph
-from explorer.view.entry import entry_html, matrix_inputs
+from explorer.view.entry import entries_html, matrix_inputs
 from explorer.view.fix import changed_lines, diff_html
 from explorer.view.graph import legend_html
 from explorer.view.leaves import leaf_colours, node_colours
@@ -304,9 +304,10 @@ class _Pass:
         left = limits.DOCUMENT_ENTRIES
         for i, step in enumerate(self.shown.steps):
             for one in matrix_inputs(step, self.shown) if left > 0 else ():
-                for index in one.entries[: max(left, 0)]:
-                    name = f"{one.name}{list(index) or ''}"
-                    found.setdefault(i, []).append((name, entry_html(step, one, index)))
+                indices = one.entries[: max(left, 0)]
+                names = [f"{one.name}{list(index) or ''}" for index in indices]
+                texts = entries_html(step, one, indices)
+                found.setdefault(i, []).extend(zip(names, texts, strict=True))
                 left -= len(one.entries)
         return found
 
