@@ -127,12 +127,19 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, *rest: Any, **more: An
     return sdpa_flop_count(query.shape, key.shape, value.shape)
 
 
-#: torch's own formulas (those of `FlopCounterMode`: 2 per multiply-add, no biases), and the fused
-#: attention of the CPU, which its table leaves out. `FlopCounterMode` itself sets process-wide
-#: module hooks, which would fire for every other reader's model too.
+def _lstm(sequence: Tensor, weight: Tensor, recurrent: Tensor, *rest: Any, **more: Any) -> int:
+    """Each vector of the sequence, (steps, batch, features), is multiplied with both matrices."""
+    steps, batch = sequence.shape[:2]
+    return 2 * steps * batch * (weight.numel() + recurrent.numel())
+
+
+#: torch's own formulas (those of `FlopCounterMode`: 2 per multiply-add, no biases), and what its
+#: table leaves out: the fused attention and LSTM of the CPU. `FlopCounterMode` itself sets
+#: process-wide module hooks, which would fire for every other reader's model too.
 _FLOPS: dict[Any, Callable[..., int]] = {
     **flop_registry,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+    torch.ops.aten.mkldnn_rnn_layer: _lstm,
 }
 
 

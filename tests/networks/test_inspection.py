@@ -277,6 +277,13 @@ def test_macs_equal_the_flop_counter_on_meta():
         assert report.total_macs == counts["Global"]
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_fused_lstm_is_counted(layers: int):
+    report = inspect(nn.LSTM(3, 4, num_layers=layers), torch.randn(5, 2, 3))
+    # 5 steps of 2 sequences; four gates of 4 units, from 3 inputs (or 4) and 4 units before.
+    assert report.total_macs == 5 * 2 * 16 * (3 + 4 if layers == 1 else 3 + 4 + 4 + 4)
+
+
 def test_fused_attention_is_counted_on_real_tensors_too():
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     x = torch.randn(2, 5, 16)

@@ -13,7 +13,7 @@ from explorer.trace.explain import nonfinite_backward, nonfinite_steps
 from explorer.trace.explain.cures import with_cures
 from explorer.trace.explain.expressions import operations_for, same_operation
 from explorer.trace.explain.nonfinite_cures import forward_cures, from_the_start
-from explorer.trace.explain.nonfinite_origin import inputs_of, reason_of, walk_back
+from explorer.trace.explain.nonfinite_origin import inputs_of, is_first, reason_of, walk_back
 from explorer.trace.explain.nonfinite_values import (
     has_nan,
     is_nonfinite,
@@ -71,11 +71,12 @@ def _forward(origin: LiveTensor, raw_pass: RawPass, analysis: RunAnalysis) -> An
     operation = same_operation(origin.operation) or (found[0].name if found else "")
     inputs = inputs_of(origin, analysis)
     line = origin.statement if origin.operation else origin.line
-    name = spoken(origin)
+    verb = "is the first value with" if is_first(origin, analysis) else "has"
+    said = f"{spoken(origin)} (line {line}) {verb} {what}"
     answer = Answer(
         key="nonfinite.forward",
         title=f"Where does the {kind} come from?",
-        text=f"{name} (line {line}) is the first value with {what}.",
+        text=f"{said}.",
         cure="",
         line=line,
         names=tuple(dict.fromkeys((origin.name, *(i.name for i in inputs[:2])))),
@@ -92,8 +93,7 @@ def _forward(origin: LiveTensor, raw_pass: RawPass, analysis: RunAnalysis) -> An
         return replace(
             answer, text=answer.text + (" Its inputs are finite." if are_finite else "") + after
         )
-    text = f"{name} (line {line}) is the first value with {what}: {reason}.{after}"
-    answer = replace(answer, text=text)
+    answer = replace(answer, text=f"{said}: {reason}.{after}")
     return with_cures(
         answer,
         forward_cures(origin, inputs, analysis, is_overflow="larger than" in reason),

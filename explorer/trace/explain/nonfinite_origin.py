@@ -35,6 +35,17 @@ def walk_back(root: LiveTensor, analysis: RunAnalysis) -> LiveTensor:
     return current
 
 
+def is_first(origin: LiveTensor, analysis: RunAnalysis) -> bool:
+    """Whether no value before it is not finite but on purpose: the first one may not be what
+    spoils the result."""
+    return not any(
+        record.number < origin.number
+        and is_nonfinite(record.captured)
+        and not _is_mask(record, analysis)
+        for record in analysis.records
+    )
+
+
 def _is_mask(live: LiveTensor, analysis: RunAnalysis) -> bool:
     """Whether its infinities are there on purpose: put in by a mask, or written as a number."""
     for _ in range(limits.MOST_ORIGIN_STEPS):

@@ -321,3 +321,15 @@ def test_only_what_is_spoiled_is_listed() -> None:
     assert "bad, loss and x.grad are not finite because of it." in answer.text
     assert "v.grad" not in answer.text
     assert "other" not in answer.text
+
+
+def test_an_infinity_that_is_not_the_first_is_not_called_so():
+    trace = explorer.run(
+        IMPORTS + "p = torch.tensor([0.0, 1.0], requires_grad=True)\n"
+        "y = torch.tensor([1.0, 1.0])\n"
+        "loss = -(y * torch.log(p) + (1 - y) * torch.log(1 - p)).sum()\nloss.backward()"
+    )
+    (answer,) = (a for a in trace.answers if a.key == "nonfinite.forward")
+    assert answer.text.startswith(
+        "torch.log(1 - p) (line 5) has an infinity: one element of 1 - p is 0"
+    )
