@@ -27,7 +27,8 @@ GRAPH = (
         r"Trying to backward through the graph a second time",
         "backward() ran twice through the same graph; the first pass freed the saved values.",
         "Compute the loss again before the second backward, or call the first one with "
-        "retain_graph=True.",
+        "retain_graph=True. In a loop, detach() what is kept from the iteration before, such as a "
+        "hidden state.",
     ),
     Known(
         r"a view of a leaf Variable that requires grad is being used in an in-place",
@@ -54,8 +55,9 @@ GRAPH = (
     Known(
         r"element (\d+) of tensors does not require grad",
         "This tensor has no history: backward has no graph to follow.",
-        "Create an input with requires_grad=True, and check that no line in between discards the "
-        "history: .detach(), .item(), .data, torch.no_grad() or torch.tensor(…).",
+        "Create an input with requires_grad=True, check that not all parameters are frozen, and "
+        "that no line in between discards the history: .detach(), .item(), .data, torch.no_grad() "
+        "or torch.tensor(…).",
     ),
     Known(
         r"One of the differentiated Tensors does not require grad",
