@@ -26,7 +26,7 @@ from explorer.trace import Trace
 from explorer.trace.in_place import NothingRecorded
 from explorer.trace.proof.changed_function import NotCopied
 from explorer.view.document import document
-from tests.trace.recorded.network import Trainer
+from tests.trace.recorded.network import Trainer, shared, train_shared
 
 HERE = Path(__file__)
 
@@ -650,13 +650,42 @@ def test_gradients_from_before_are_copied_too():
     assert all(map(torch.equal, grads, (p.grad for p in layer.parameters())))
 
 
-def test_what_is_not_copied_is_not_run():
-    """A function of another file could change the real model."""
+def test_a_function_of_another_file_runs_on_copies():
     trainer = Trainer()
     _with_another_file(trainer)
-    with pytest.raises(NotCopied, match=r"calls fit of network\.py"):
-        _with_another_file.prove(trainer)
+    weights = [p.detach().clone() for p in trainer.model.parameters()]
+    assert not _with_another_file.prove(trainer).error
     assert len(trainer.losses) == 1
+    assert all(map(torch.equal, weights, trainer.model.parameters()))
+
+
+class OfModule:
+    """Its methods use variables of this file: of a copy, they would be the real ones."""
+
+    def step(self):
+        _model(torch.ones(2, 4)).mean().backward()
+
+
+def test_what_is_not_copied_is_not_run():
+    """A function of another file, or a method, could change the real model."""
+
+    @explorer.record
+    def by_method(one: OfModule) -> None:
+        one.step()
+
+    @explorer.record
+    def by_function() -> None:
+        train_shared()
+
+    by_method(OfModule())
+    by_function()
+    grads = _model.weight.grad.clone(), shared.weight.grad.clone()
+    with pytest.raises(NotCopied, match=r"calls step of test_record\.py"):
+        by_method.prove(OfModule())
+    with pytest.raises(NotCopied, match=r"calls train_shared of network\.py"):
+        by_function.prove()
+    assert torch.equal(grads[0], _model.weight.grad)
+    assert torch.equal(grads[1], shared.weight.grad)
 
 
 def test_what_cannot_be_copied_is_said():

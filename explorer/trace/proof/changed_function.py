@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
+import dis
 import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import nn
 
 from explorer.program.parsing import compiled, tree_of
@@ -17,6 +19,8 @@ from explorer.trace.records import Trace
 
 #: What is not copied: it is not changed by a step of training.
 _SHARED = (types.ModuleType, type, types.BuiltinFunctionType)
+#: What nothing can change.
+_CONSTANT = (int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 
 
 class NotCopied(Exception):
@@ -99,6 +103,7 @@ def on_copies(
         cells = _cells(function, names, memo)
         given, named = copy.deepcopy((args, dict(kwargs)), memo)
         _copy_gradients(memo)
+        _check_methods({type(one) for one in memo.values()})
     except NotCopied:
         raise
     except Exception as error:  # of any class of the reader's
@@ -127,17 +132,58 @@ def _names_used(function: Any) -> list[str]:
     found = dict[str, None]()
     waiting = [function.__code__]
     while waiting:
-        code = waiting.pop()
-        waiting += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-        for name in code.co_names:
+        for name in _global_names(waiting.pop()):
             value = held.get(name)
-            if isinstance(value, types.ModuleType) and is_own_file(value.__file__ or "<built-in>"):
+            if _is_own_module(value):
                 raise NotCopied(f"it uses the module {name}, whose variables are not copied")
             if name in held and name not in found and not isinstance(value, _SHARED):
                 found[name] = None
                 if getattr(value, "__globals__", None) is held:
                     waiting.append(held[name].__code__)
     return list(found)
+
+
+def _is_fixed(value: Any, known: set[int]) -> bool:
+    """Whether a call cannot change this: a number, a class, a function of a library, or one of the
+    reader's that uses nothing else. Those that are `known` are judged elsewhere."""
+    if not isinstance(value, types.FunctionType):
+        return isinstance(value, (*_SHARED, *_CONSTANT)) and not _is_own_module(value)
+    if id(value) in known or not is_own_file(value.__code__.co_filename):
+        return True
+    known.add(id(value))
+    held = value.__globals__
+    used = [cell.cell_contents for cell in value.__closure__ or ()]
+    used += [held[name] for name in _global_names(value.__code__) if name in held]
+    return all(_is_fixed(one, known) for one in used)
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    """The global variables that code names, with the functions inside it."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname.endswith(("_GLOBAL", "_NAME")):
+            yield instruction.argval
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _global_names(inner)
+
+
+def _check_methods(kinds: set[type]) -> None:
+    """Raise NotCopied for classes of the reader's, of what was copied, whose methods use variables:
+    they would be the real ones."""
+    for kind in kinds:
+        for member in (m for parent in kind.__mro__ for m in vars(parent).values()):
+            wrapped = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            if isinstance(wrapped, types.FunctionType) and not _is_fixed(wrapped, set()):
+                raise _not_copied(wrapped)
+
+
+def _not_copied(function: types.FunctionType) -> NotCopied:
+    file = os.path.basename(function.__code__.co_filename)
+    return NotCopied(f"it calls {function.__name__} of {file}, whose variables are not copied")
+
+
+def _is_own_module(value: Any) -> bool:
+    return isinstance(value, types.ModuleType) and is_own_file(value.__file__ or "<built-in>")
 
 
 def _cells(function: Any, names: dict[str, Any], memo: dict[int, Any]) -> list[types.CellType]:
@@ -150,13 +196,12 @@ def _cells(function: Any, names: dict[str, Any], memo: dict[int, Any]) -> list[t
 
 def _copied(value: Any, held: Mapping[str, Any], names: dict[str, Any], memo: Any) -> Any:
     """A copy; a function beside the one that runs sees the copied variables. Raises NotCopied for a
-    function of another file of the reader's."""
+    function of another file of the reader's that uses variables of its own."""
     if not isinstance(value, types.FunctionType):
         return copy.deepcopy(value, memo)
     if value.__globals__ is not held:
-        if is_own_file(value.__code__.co_filename):
-            file = os.path.basename(value.__code__.co_filename)
-            raise NotCopied(f"it calls {value.__name__} of {file}, whose variables are not copied")
+        if not _is_fixed(value, set()):
+            raise _not_copied(value)
         return value
     cells = tuple(_cells(value, names, memo))
     made = types.FunctionType(value.__code__, names, value.__name__, value.__defaults__, cells)

@@ -48,3 +48,10 @@ class Trainer:
     def fit(self, steps):
         for _ in range(steps):
             self.train_step({"x": torch.randn(3, 4), "y": torch.ones(3, 1)})
+
+
+shared = nn.Linear(2, 1)
+
+
+def train_shared():
+    shared(torch.ones(3, 2)).mean().backward()
