@@ -66,6 +66,9 @@ class Running(Protocol):
     watches_apply: bool
     #: Whether what runs now is no longer its program: a context (PEP 567) may still name it.
     has_ended: bool
+    #: Whether it is the reader's own code, a part of a run: nobody saw what came before, nor what
+    #: follows.
+    is_part: bool
 
     @property
     def written(self) -> int: ...

@@ -309,6 +309,8 @@ def _global_hook(register: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(register)
     def call(hook: Any, *args: Any, **kwargs: Any) -> Any:
         program = running()
+        if program is not None and program.is_part:  # the reader's own code, which owns the process
+            return report(register)(hook, *args, **kwargs)
 
         def own(*given: Any, **named: Any) -> Any:
             return hook(*given, **named) if running() is program else None

@@ -101,7 +101,7 @@ class Watcher:
         #: Whether calls of backward, step, hooks and the like are reported, and whether those of
         #: `autograd.Function.apply` are, too.
         self.watches_calls = self.watches_apply = False
-        self.has_ended = False
+        self.has_ended = self.is_part = False
         #: Memory that is freed when the program has failed, to describe its error with.
         self.reserve: object = None
         #: Makes the Trace of what has been recorded so far.

@@ -6,6 +6,7 @@ The code runs once, as it is. What is recorded is bounded, and nothing live is k
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import logging
 import os
@@ -95,23 +96,32 @@ class Recording:
             return "The recording has not ended yet."
         if self._is_nested:
             return "Nothing was recorded: another recording was running."
-        counter = self._counter
-        if counter is not None and self._has_failed:
-            return (
-                f"Nothing was recorded: the code failed in iteration {counter.done + 1}, before "
-                f"number {self._step}. Ask for that one."
-            )
-        if counter is not None and counter.passes and not counter.done:
-            return (
-                "Nothing was recorded: no optimizer has stepped, backward passes: "
-                f"{counter.passes}. Is optimizer.step() missing? Without `step`, all is recorded."
-            )
-        done = self._calls if self._function is not None else counter and counter.done
-        what = "call" if self._function is not None else "iteration"
-        if self._step is not None or self._function is not None:
+        if self._counter is not None:
+            return f"Nothing was recorded: {self._why_no_iteration(self._counter)}"
+        if self._function is not None:
             asked = f"number {self._step or 1} was asked for"
-            return f"Nothing was recorded: the last {what} was number {done or 0}, and {asked}."
+            return f"Nothing was recorded: the last call was number {self._calls}, and {asked}."
         return "Nothing was recorded: use `with explorer.record() as rec:` around the code."
+
+    def _why_no_iteration(self, counter: IterationCounter) -> str:
+        if self._has_failed:
+            return (
+                f"the code failed after iteration {counter.done}, before number {counter.step} "
+                "began. Ask for the one that fails."
+            )
+        if counter.passes and not counter.steps and not counter.done:
+            times = "once" if counter.passes == 1 else f"{counter.passes:,} times"
+            return (
+                f"backward ran {times}, but no optimizer stepped. Is optimizer.step() missing? "
+                "Without `step`, all is recorded."
+            )
+        if counter.done >= counter.step:
+            return (
+                f"where iteration {counter.step} began could not be seen. Without `step`, all is "
+                "recorded."
+            )
+        asked = f"number {counter.step} was asked for"
+        return f"the last iteration was number {counter.done}, and {asked}."
 
     def prove(self, *args: Any, **kwargs: Any) -> Trace:
         """Try the cures of a recorded function: run it again with these arguments, as it is and
@@ -148,8 +158,7 @@ class Recording:
         before = again(function.__code__)
         if before.error is not None and trace.error is None:
             raise NotCopied(f"on copies it fails: {before.error.message}")
-        proven = replace(prove(before, rerun=rerun), files=trace.files)
-        self._trace = answers_with_files(proven)
+        self._trace = answers_with_files(prove(before, rerun=rerun))
         return self._trace
 
     def save(self, path: str | Path) -> Path:
@@ -179,18 +188,23 @@ class Recording:
     def __exit__(
         self, kind: Any, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._has_failed = isinstance(error or self.failed, Exception)
         try:
-            self._stop(error or self.failed)
+            if self._running is not None and self._running.is_waiting:
+                self._discard()
+            else:
+                self._stop(error or self.failed)
         finally:
             self._open.close()
         if self._counter is not None and self._counter.done < (self._step or 1):
-            self._has_failed = isinstance(error or self.failed, Exception)
             trace = self._trace  # of what came after the last iteration
             self._trace = trace if trace is not None and (trace.pass_count or trace.error) else None
         if self._left is not None:
             self._left()
             self._left = None
         self.failed = None  # its traceback holds all tensors
+        if self._trace is not None:
+            gc.collect()  # the parts of a recorder hold each other, and all tensors
 
     def _listen(self) -> None:
         """Hear of the steps of all optimizers, also where a scheduler has wrapped `step`; until the
@@ -227,7 +241,7 @@ class Recording:
             frame = frame.f_back
         self._start(frame or sys._getframe(1))
         if self._running is not None:
-            self._running.expect_next(is_recorded=True)
+            self._running.wait()
 
     def _start(self, frame: FrameType, base: str | None = None, file: str = "") -> None:
         try:
@@ -241,14 +255,20 @@ class Recording:
             self._left = self._running.operations.stop
             trace, self._answers = self._running.stop(error), self._running.answers
             if self._step is not None:
-                what = "Call" if self._function is not None else "Iteration"
-                trace = replace(trace, notices=(f"{what} {self._step}.", *trace.notices))
+                what = f"Call {self._step}."
+                if self._counter is not None:
+                    what = f"Iteration {self._counter.step}."
+                trace = replace(trace, notices=(what, *trace.notices))
             self._trace, self._running = trace, None
 
     def _end_here(self) -> None:
         """The iteration has ended; what comes after it in the loop is recorded, too."""
-        if self._running is not None:
-            self._running.expect_next(is_recorded=False)
+        if self._running is None:
+            return
+        if self._running.is_waiting:  # where it began could not be seen
+            self._discard()
+        else:
+            self._running.end_soon()
 
     def _discard(self) -> None:
         """What was taken for an iteration is none."""
@@ -334,7 +354,11 @@ class _Running:
         files.forced = file or (frame.f_code.co_filename if base is None else "")
         if files.forced:
             files.add(files.forced)
-        self._recorder = recorder = _Recorder(files, frame, self._after_backward, stop)
+        self._recorder = recorder = _Recorder(
+            files, frame, self._after_backward, self._keep_variables, stop
+        )
+        #: The variables in the tail of the iteration, if it has ended.
+        self._kept: dict[str, Any] | None = None
         self.operations = recorder.operations
         self._warned: list[warnings.WarningMessage] = []
         self._after: Callable[[], None] | None = None
@@ -385,7 +409,7 @@ class _Running:
         recorder = self._recorder
         has_closure = len(args) > 1 or bool(kwargs.get("closure"))
         recorder.arrive(sys._getframe(1))
-        if recorder.is_waiting:
+        if recorder.is_idle:
             return
         with quiet():
             use = recorder.training.use_of(optimizer, recorder.line)
@@ -408,13 +432,26 @@ class _Running:
             )
             self._stop_all()
 
-    def expect_next(self, *, is_recorded: bool) -> None:
-        """An iteration has ended here: recording begins with the next one, or ends there."""
-        self._recorder.tail, self._recorder.is_waiting = Tail(sys._getframe(1)), is_recorded
+    @property
+    def is_waiting(self) -> bool:
+        return self._recorder.is_waiting
+
+    def wait(self) -> None:
+        """An iteration has ended here: recording begins with the next one."""
+        self._recorder.tail, self._recorder.is_waiting = Tail(sys._getframe(1)), True
+
+    def end_soon(self) -> None:
+        """An iteration has ended here: recording ends where the next one begins."""
+        self._recorder.tail = Tail(sys._getframe(1))
+        self._keep_variables()
+
+    def _keep_variables(self) -> None:
+        """The next iteration gives names another meaning before it is seen to have begun."""
+        self._kept = self._variables()
 
     def _after_backward(self) -> None:
-        if self._counter is not None and self._counter.note_backward(sys._getframe(1)):
-            self.expect_next(is_recorded=False)
+        if self._counter is not None:
+            self._counter.note_backward(sys._getframe(1))
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -427,7 +464,11 @@ class _Running:
             with quiet(), torch.inference_mode(False), without_warnings():
                 recorder.finish()
                 trace = recorded(
-                    recorder, self._files.source, self._variables(), failed, self._warned
+                    recorder,
+                    self._files.source,
+                    self._kept or self._variables(),
+                    failed,
+                    self._warned,
                 )
         except Exception as fault:  # in the explorer: the reader's own code goes on
             _LOG.exception("a recording could not be read")
@@ -500,10 +541,17 @@ class _Recorder(FrameRecorder):
     """Tells of backward passes, and leaves optimizers to torch's own hooks."""
 
     def __init__(
-        self, files: OwnFiles, base: FrameType, ran: Callable[[], None], end: Callable[[], None]
+        self,
+        files: OwnFiles,
+        base: FrameType,
+        ran: Callable[[], None],
+        goes_on: Callable[[], None],
+        end: Callable[[], None],
     ) -> None:
+        """`ran` is called after each backward pass, `goes_on` at what comes after the iteration,
+        and `end` where recording ends."""
         super().__init__(files, base)
-        self._ran, self._end_all = ran, end
+        self._ran, self._goes_on, self._end_all = ran, goes_on, end
         #: The bytes of large results, which live until the recording ends; and how many may.
         self._held, self._room, self._is_full = 0, _room(), False
         #: Where an iteration has ended, until the next one begins.
@@ -511,22 +559,29 @@ class _Recorder(FrameRecorder):
 
     def arrive(self, frame: FrameType | None) -> None:
         """Also begin or end here, if the next iteration begins."""
-        if self.tail is not None and self.tail.is_over(frame, unless_forward=self.is_waiting):
+        if self.tail is not None and self.tail.is_over(frame, with_forward=not self.is_waiting):
             self.tail = None
             if not self.is_waiting:
                 super().arrive(frame)
                 self.interrupt()
                 self._end_all()
             self.is_waiting = False
-        if not (self.is_waiting or self.has_ended):
+        if not self.is_idle:
             super().arrive(frame)
+            if self.tail is not None:
+                self._goes_on()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether what happens is not recorded."""
+        return self.is_waiting or self.has_ended
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
         self.operations.start()  # after a step that has failed
         self.arrive(sys._getframe(1))
-        if self.is_waiting or self.has_ended:
+        if self.is_idle:
             return function(*args, **kwargs)
         if what.endswith(".zero_grad"):
             if isinstance(receiver, nn.Module):
@@ -539,9 +594,7 @@ class _Recorder(FrameRecorder):
 
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
         self.arrive(sys._getframe(1))
-        if self.is_waiting or self.has_ended:
-            return engine()
-        result = super().run_backward(call, engine)
+        result = engine() if self.is_idle else super().run_backward(call, engine)
         self._ran()
         return result
 

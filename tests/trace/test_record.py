@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import gc
 import importlib
 import sys
@@ -325,6 +326,57 @@ def test_where_no_step_ends_an_iteration_of_two_optimizers_the_next_is_recorded(
             optimizer.step()
     assert idle.param_groups
     assert [event.kind for event in rec.trace.events] == ["zero_grad", "backward", "step"]
+    assert rec.trace.notices == ("Iteration 3.",)
+
+
+def _train_once(layer: nn.Module, optimizer: torch.optim.Optimizer, rate: float) -> None:
+    optimizer.zero_grad()
+    (layer(torch.ones(3, 2)) * rate).mean().backward()
+    optimizer.step()
+
+
+def _train_again(layer: nn.Module, optimizer: torch.optim.Optimizer, rounds: int) -> None:
+    _train_once(layer, optimizer, 1.0)
+    if rounds > 1:
+        _train_again(layer, optimizer, rounds - 1)
+
+
+@pytest.mark.parametrize("how", ["calls", "statements", "recursion", "phases"])
+def test_an_iteration_need_not_come_by_a_loop(how: str):
+    layer = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    with explorer.record(step=2) as rec:
+        if how == "calls":
+            _train_once(layer, optimizer, 1.0)
+            _train_once(layer, optimizer, 2.0)
+        elif how == "recursion":
+            _train_again(layer, optimizer, 3)
+        elif how == "phases":
+            for rate in (1.0,):
+                _train_once(layer, optimizer, rate)
+            for rate in (2.0, 3.0):
+                _train_once(layer, optimizer, rate)
+        else:
+            layer(torch.ones(3, 2)).mean().backward()
+            optimizer.step()
+            layer(torch.ones(3, 2)).mean().backward()
+            optimizer.step()
+    kinds = [event.kind for event in rec.trace.events if event.kind != "zero_grad"]
+    assert kinds == ["backward", "step"]
+
+
+def test_variables_are_those_of_the_iteration():
+    layer = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    batches = [(torch.tensor([float(i)]), 2 * i) for i in range(5)]
+    with explorer.record(step=2) as rec:
+        for i, (x, label) in enumerate(batches):
+            loss = (layer(x) - label).square().mean() * (i > 0)
+            loss.backward()
+            optimizer.step()
+    variables = rec.trace.variables
+    assert (variables["i"], float(variables["x"].value), variables["label"]) == (1, 1.0, 2)
+    assert loss.ndim == 0
 
 
 def test_a_step_that_is_missing_is_said():
@@ -334,7 +386,7 @@ def test_a_step_that_is_missing_is_said():
         for _ in range(3):
             optimizer.zero_grad()
             layer(torch.ones(3, 2)).mean().backward()
-    with pytest.raises(NothingRecorded, match=r"backward passes: 3. Is optimizer.step\(\) missing"):
+    with pytest.raises(NothingRecorded, match="ran 3 times, but no optimizer stepped"):
         _ = rec.trace
 
 
@@ -344,7 +396,7 @@ def test_code_that_fails_before_the_iteration_asks_for_another():
     with contextlib.suppress(RuntimeError), rec:
         for i in range(4):
             (w * torch.ones(i + 1)).backward()  # of two elements in the second
-    with pytest.raises(NothingRecorded, match="failed in iteration 2, before number 9"):
+    with pytest.raises(NothingRecorded, match="failed after iteration 1, before number 9"):
         _ = rec.trace
 
 
@@ -657,6 +709,61 @@ def test_a_function_of_another_file_runs_on_copies():
     assert not _with_another_file.prove(trainer).error
     assert len(trainer.losses) == 1
     assert all(map(torch.equal, weights, trainer.model.parameters()))
+
+
+def _update() -> None:
+    _model.weight.grad = torch.ones(3, 4)
+
+
+@torch.no_grad()
+def _shrink() -> None:
+    _model.weight.mul_(0.5)
+
+
+class Updating:
+    def run(self) -> None:
+        _update()
+
+
+def _hooked() -> nn.Module:
+    layer = nn.Linear(4, 1)
+    layer.register_forward_hook(lambda *_: _update())
+    return layer
+
+
+@pytest.mark.parametrize(
+    "held",
+    [functools.partial(_update), [_update], _hooked(), _shrink, Updating()],
+    ids=["partial", "list", "hook", "decorated", "method"],
+)
+def test_what_a_copy_holds_could_change_the_real_model_and_is_not_run(held: object):
+    @explorer.record
+    def step() -> None:
+        torch.ones(1, requires_grad=True).sum().backward()
+        return held
+
+    step()
+    before = _model.weight.detach().clone()
+    with pytest.raises(NotCopied, match="whose variables are not copied"):
+        step.prove()
+    assert torch.equal(before, _model.weight)
+
+
+def test_defaults_are_copied_too():
+    layer = nn.Linear(4, 1)
+
+    @explorer.record
+    def step(used: nn.Module = layer, *, also: nn.Module = layer) -> None:
+        (used(torch.ones(4)) + also(torch.ones(4))).backward()
+        with torch.no_grad():
+            used.weight.zero_()
+
+    layer.weight.requires_grad_(True)
+    step()
+    with torch.no_grad():
+        layer.weight.fill_(2.0)
+    step.prove()
+    assert torch.equal(layer.weight, torch.full((1, 4), 2.0))
 
 
 class OfModule:

@@ -55,7 +55,7 @@ def _is_mask(live: LiveTensor, analysis: RunAnalysis) -> bool:
             found = operations_for(analysis.as_typed, live)
             operation = found[0].name if found else ""
             if not inputs:
-                return not has_nan(live.captured)
+                return not has_nan(live.captured) and not analysis.recorder.is_part
         if operation in MASKS:
             return True
         bad = [i for i in inputs if is_nonfinite(i.captured)]

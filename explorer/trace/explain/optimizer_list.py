@@ -33,7 +33,7 @@ def instead(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explained
         tensors = f"{len(lost)} tensor{'s' * (len(lost) > 1)}"
         text = (
             f"{join_names(names(found))} had a gradient, but no optimizer holds {them(found)}. "
-            f"{use.name}, which stepped on line {use.stepped}, holds {tensors} instead that no "
+            f"{use.name}, which stepped on line {use.stepped}, holds {tensors} that no "
             f"module used here has: of shape {shapes}."
         )
         answer = Answer(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 import dis
+import gc
+import inspect
+import logging
 import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +23,9 @@ from explorer.trace.records import Trace
 #: What is not copied: it is not changed by a step of training.
 _SHARED = (types.ModuleType, type, types.BuiltinFunctionType)
 #: What nothing can change.
-_CONSTANT = (int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
+_CONSTANT = (
+    int, float, complex, str, bytes, type(None), torch.dtype, torch.device, logging.Logger
+)  # fmt: skip
 
 
 class NotCopied(Exception):
@@ -101,17 +106,16 @@ def on_copies(
         for name in _names_used(function):
             names[name] = _copied(names[name], function.__globals__, names, memo)
         cells = _cells(function, names, memo)
-        given, named = copy.deepcopy((args, dict(kwargs)), memo)
+        defaults = function.__defaults__, function.__kwdefaults__
+        given, named, (plain, by_name) = copy.deepcopy((args, dict(kwargs), defaults), memo)
         _copy_gradients(memo)
-        _check_methods({type(one) for one in memo.values()})
+        _check(memo, function)
     except NotCopied:
         raise
     except Exception as error:  # of any class of the reader's
         raise NotCopied(f"{type(error).__name__}: {error}"[:200]) from None
-    changed = types.FunctionType(
-        code, names, function.__name__, function.__defaults__, tuple(cells)
-    )
-    changed.__kwdefaults__ = function.__kwdefaults__
+    changed = types.FunctionType(code, names, function.__name__, plain, tuple(cells))
+    changed.__kwdefaults__ = by_name
     return lambda: changed(*given, **named)
 
 
@@ -146,6 +150,7 @@ def _names_used(function: Any) -> list[str]:
 def _is_fixed(value: Any, known: set[int]) -> bool:
     """Whether a call cannot change this: a number, a class, a function of a library, or one of the
     reader's that uses nothing else. Those that are `known` are judged elsewhere."""
+    value = _undecorated(value)
     if not isinstance(value, types.FunctionType):
         return isinstance(value, (*_SHARED, *_CONSTANT)) and not _is_own_module(value)
     if id(value) in known or not is_own_file(value.__code__.co_filename):
@@ -167,19 +172,29 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
             yield from _global_names(inner)
 
 
-def _check_methods(kinds: set[type]) -> None:
-    """Raise NotCopied for classes of the reader's, of what was copied, whose methods use variables:
-    they would be the real ones."""
-    for kind in kinds:
-        for member in (m for parent in kind.__mro__ for m in vars(parent).values()):
-            wrapped = getattr(member, "fget", None) or getattr(member, "__func__", member)
-            if isinstance(wrapped, types.FunctionType) and not _is_fixed(wrapped, set()):
-                raise _not_copied(wrapped)
+def _check(memo: dict[int, Any], function: types.FunctionType) -> None:
+    """Raise NotCopied if a copy can reach the real variables: by a function that it holds, as a
+    hook, or by a method of its class, or of a class that the function makes something of."""
+    held = function.__globals__
+    kinds = {type(one) for one in memo.values()}
+    kinds |= {k for n in _global_names(function.__code__) if isinstance(k := held.get(n), type)}
+    members = [m for k in kinds for parent in k.__mro__ for m in vars(parent).values()]
+    for one in (*members, *gc.get_referents(*memo.get(id(memo), ()))):
+        inner = getattr(one, "fget", None) or getattr(one, "__func__", one)
+        if isinstance(inner, types.FunctionType) and not _is_fixed(inner, set()):
+            raise _not_copied(inner)
+
+
+def _undecorated(value: Any) -> Any:
+    """The function inside decorators such as `torch.no_grad()`."""
+    inner = inspect.unwrap(value) if isinstance(value, types.FunctionType) else value
+    return inner if isinstance(inner, types.FunctionType) else value
 
 
 def _not_copied(function: types.FunctionType) -> NotCopied:
-    file = os.path.basename(function.__code__.co_filename)
-    return NotCopied(f"it calls {function.__name__} of {file}, whose variables are not copied")
+    code = _undecorated(function).__code__
+    file = os.path.basename(code.co_filename)
+    return NotCopied(f"it calls {code.co_name} of {file}, whose variables are not copied")
 
 
 def _is_own_module(value: Any) -> bool:
@@ -204,6 +219,7 @@ def _copied(value: Any, held: Mapping[str, Any], names: dict[str, Any], memo: An
             raise _not_copied(value)
         return value
     cells = tuple(_cells(value, names, memo))
-    made = types.FunctionType(value.__code__, names, value.__name__, value.__defaults__, cells)
-    made.__kwdefaults__ = value.__kwdefaults__
+    defaults = copy.deepcopy(value.__defaults__, memo)
+    made = types.FunctionType(value.__code__, names, value.__name__, defaults, cells)
+    made.__kwdefaults__ = copy.deepcopy(value.__kwdefaults__, memo)
     return made

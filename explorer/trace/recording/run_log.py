@@ -46,8 +46,6 @@ class RunLog(TensorRegistry):
         self.bindings = Bindings()
         self.function_calls = FunctionCalls(self.line_at)
         self.gradients = GradientUse()
-        #: Whether this is a part of a run: nobody saw what came before, nor what follows.
-        self.is_part = False
         #: Whether what is to be recorded has not begun yet.
         self.is_waiting = False
         #: Whether what happens now is recorded; see `IterationRecorder`.
