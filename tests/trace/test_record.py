@@ -375,7 +375,7 @@ def test_variables_are_those_of_the_iteration():
             loss.backward()
             optimizer.step()
     variables = rec.trace.variables
-    assert (variables["i"], float(variables["x"]), variables["label"]) == (1, 1.0, 2)
+    assert (variables["i"], variables["x"].value.item(), variables["label"]) == (1, 1.0, 2)
     assert loss.ndim == 0
 
 
