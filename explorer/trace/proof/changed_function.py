@@ -120,7 +120,7 @@ def on_copies(
 
 
 def _copy_gradients(memo: dict[int, Any]) -> None:
-    """Give the copies of parameters what stands in `.grad`: deepcopy leaves it out."""
+    """Copy `.grad` of the parameters too, which deepcopy leaves out."""
     for original in memo.get(id(memo), ()):  # deepcopy keeps what it has copied alive there
         if isinstance(original, nn.Parameter) and original.grad is not None:
             made = memo[id(original)]
