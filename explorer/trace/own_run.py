@@ -304,7 +304,8 @@ class _OwnRecorder(FrameRecorder):
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
         self.arrive(sys._getframe(1))
         result = engine() if self.is_idle else super().run_backward(call, engine)
-        self._ran()
+        if not self.has_ended:  # else it is counted as all that is not recorded
+            self._ran()
         return result
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
